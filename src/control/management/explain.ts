@@ -135,24 +135,12 @@ async function explainRunning(operator: Operator, workflow: WorkflowRecord): Pro
   if (isAlive) {
     const waiting = await explainWaiting(operator, workflow);
     if (waiting) return waiting;
-    if (startedAt === null) return explainSuccessor(workflow);
     return found('running', `It has been running on executor "${executorID}" since ${time(startedAt)}.`, details);
   }
-  // Only a successor can lack a version: the start sets it.
-  const nextOwner =
-    applicationVersion === null
-      ? 'It had not started, so it has no version yet: any live process of the latest version'
-      : `Any live process of version "${applicationVersion}"`;
-  const message = `It was claimed by executor "${executorID}", whose process is dead. ${nextOwner} will take it over.`;
+  const message =
+    `It was claimed by executor "${executorID}", whose process is dead. Any live process of version ` +
+    `"${applicationVersion}" will take it over.`;
   return found('executor-gone', message, details);
-}
-
-function explainSuccessor({ executorID, queueName }: WorkflowRecord): Finding {
-  return found('about-to-start', `Executor "${executorID}" has claimed it, and starts it when one of its runs ends.`, {
-    queueName,
-    ahead: 0,
-    executorID,
-  });
 }
 
 async function explainQueued(operator: Operator, workflow: WorkflowRecord): Promise<Finding> {

@@ -1,5 +1,4 @@
 // Registers, changes, pauses and deletes queues in the database.
-import { sleep } from '../../base/clock.js';
 import { InvalidQueueError, OwnedByAnotherApplicationError } from '../../model/errors/errors.js';
 import {
   checkQueueName,
@@ -23,14 +22,9 @@ import {
   updateQueue,
 } from '../../store/queues/queues.js';
 import { countQueues, type QueueStats } from '../../store/queues/queue-stats.js';
-import { hasSuccessors } from '../../store/queues/successors.js';
 import { listVersions } from '../../store/management/versions.js';
 import { topics } from '../../store/notify/topics.js';
 import type { Operator } from '../operator.js';
-
-/** Engines hold a successor for a tenth of that. */
-const SUCCESSORS_MAX_MS = 1000;
-const SUCCESSORS_PAUSE_MS = 5;
 
 export interface QueueRegistration {
   readonly name: string;
@@ -158,17 +152,7 @@ export async function pauseQueue(operator: Operator, name: string): Promise<bool
   checkQueueName(name);
   const isPaused = await operator.retrying(() => pause(operator.database, name));
   await operator.bus.publishAndWait(topics.queueChanges, ['']);
-  await untilNoneSucceeds(operator, name);
   return isPaused;
-}
-
-/** Resolves when engines have started or handed back their successors. One that is dead or stopped is not waited for. */
-async function untilNoneSucceeds(operator: Operator, name: string): Promise<void> {
-  const { clock, database } = operator;
-  const giveUpAt = clock.monotonic() + SUCCESSORS_MAX_MS;
-  while ((await operator.retrying(() => hasSuccessors(database, name))) && clock.monotonic() < giveUpAt) {
-    await sleep(clock, SUCCESSORS_PAUSE_MS);
-  }
 }
 
 /** Lets processes claim workflows of the queue again; false if it was not paused. */

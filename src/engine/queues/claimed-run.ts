@@ -46,7 +46,7 @@ type ClaimedRow = Pick<
   | 'authenticatedRoles'
   | 'assumedRole'
 > &
-  Partial<Pick<WorkflowRecord, 'createdAt' | 'recoveryAttempts' | 'timeoutMs'>>;
+  Partial<Pick<WorkflowRecord, 'createdAt' | 'recoveryAttempts'>>;
 
 /** How to run a claimed workflow. Undefined if its function is not registered here. */
 export function invocationOf(
@@ -63,7 +63,7 @@ export function invocationOf(
     owner: workflow.owner ?? '',
     creator: workflow.creator ?? creatorOf({ creator: null, createdAt: workflow.createdAt ?? 0 }),
     history,
-    deadlineAt: workflow.deadlineAt ?? deadlineFromNow(runtime, workflow),
+    deadlineAt: workflow.deadlineAt,
     isPortable: workflow.serialization === 'portable_json',
     queueName: workflow.queueName,
     partitionKey: workflow.queuePartitionKey,
@@ -75,11 +75,6 @@ export function invocationOf(
   const context = contextOf(run, workflow);
   if (context instanceof Error) return { run, target, args: context, context: { runtime, run } };
   return andThen(readArguments(runtime, workflow, inputs), (args) => ({ run, target, args, context }));
-}
-
-/** Of a successor, whose timeout begins now. Other claims have set the deadline. */
-function deadlineFromNow({ databaseClock }: Runtime, { timeoutMs }: ClaimedRow): number | null {
-  return timeoutMs == null ? null : Math.floor(databaseClock.now()) + timeoutMs;
 }
 
 function findCallee(runtime: Runtime, workflow: ClaimedRow): Callee | undefined {

@@ -59,8 +59,6 @@ export interface LaunchOptions {
   readonly owner: string;
   /** What was claimed may have been taken meanwhile. */
   readonly isDoubtful?: boolean;
-  /** Called before they go back. */
-  readonly onFailure?: () => void;
 }
 
 /** A claim whose workflows do not run yet. */
@@ -141,21 +139,20 @@ export class Claims implements ClaimSource {
   async launch(
     claimed: readonly Claimed[],
     standing: Standing,
-    { owner, isDoubtful = false, onFailure }: LaunchOptions,
+    { owner, isDoubtful = false }: LaunchOptions,
   ): Promise<number> {
     const beginning = this.#beginnings.add(owner, idsOf(claimed));
     if (isDoubtful) beginning.noteChange('');
-    return this.#begin(beginning, { claimed, standing, onFailure });
+    return this.#begin(beginning, { claimed, standing });
   }
 
   async #begin(
     beginning: Beginning,
-    what: { readonly claimed: readonly Claimed[]; readonly standing: Standing; readonly onFailure?: () => void },
+    what: { readonly claimed: readonly Claimed[]; readonly standing: Standing },
   ): Promise<number> {
     try {
       return await this.#runAll(beginning, what).finally(() => this.#beginnings.end(beginning));
     } catch (error) {
-      what.onFailure?.();
       await this.handBack(beginning.owner);
       throw error;
     }
@@ -182,18 +179,6 @@ export class Claims implements ClaimSource {
     const { database } = this.#runtime;
     const requeue = async () => this.#options.ownership.requeue(await findOwnedWith(database, owner));
     await this.#runtime.retrying(requeue, this.#options.stopping);
-  }
-
-  /** Puts workflows of a queue that have not started back on it. At a shutdown that fails, they are left to the peers. */
-  async release(owned: readonly Owned[], queueName: string): Promise<void> {
-    const { bus, database, logger } = this.#runtime;
-    try {
-      await this.#runtime.retrying(() => handBack(database, owned), this.#options.stopping);
-    } catch (error) {
-      logger.debug(`Cannot put ${owned.length} workflows back on queue "${queueName}": ${(error as Error).message}`);
-    }
-    // Whatever the last attempt says: an earlier one may have put them back, and its answer was lost.
-    bus.publish(topics.work, { queueName });
   }
 
   #newTerms(): Terms {

@@ -8,7 +8,6 @@ import { isUnlimited } from '../../model/queues.js';
 import type { Queue } from './known-queues.js';
 import { type ClaimSource, type Load, QueueClaims } from './queue-claims.js';
 import { QueueState } from './queue-state.js';
-import type { Refillable, Unslotted } from './refills.js';
 
 /** What there is to claim, and how to claim it. */
 export interface WorkSource extends ClaimSource {
@@ -152,21 +151,19 @@ export class Dispatcher {
 
   /**
    * The queue, if the slot of a run that ends may go to the next workflow in the same commit. It may if work is left, and if
-   * peers do not lack it.
+   * peers do not lack it. Some of its runs have no slot any more.
    */
-  findRefillable(queueName: string, { slotless, successors }: Unslotted): Refillable | undefined {
+  findRefillable(queueName: string, slotless = 0): Queue | undefined {
     const state = this.#queues.get(queueName);
-    if (!this.#isRunning || !state || state.isPartitioned || !(state.hasBacklog || successors > 0)) return undefined;
+    if (!this.#isRunning || !state?.hasBacklog || state.isPartitioned) return undefined;
     const { load } = this.#options;
     const { concurrency, workerConcurrency, rate } = state.queue.limits.whole;
     if (rate !== null || (concurrency === null && workerConcurrency === null)) return undefined;
     const engines = state.isSharing ? load.engines(queueName) : 1;
     const share = concurrency === null ? Infinity : shareOf(concurrency, engines);
     const runningMax = Math.min(share, workerConcurrency ?? Infinity);
-    const slots = load.running(queueName) - slotless;
-    const isWithin = slots <= runningMax && load.capacity() + slotless >= 0;
-    const isSerial = Math.min(concurrency ?? Infinity, workerConcurrency ?? Infinity) === 1;
-    return isWithin ? { queue: state.queue, slots, isSerial } : undefined;
+    const isWithin = load.running(queueName) - slotless <= runningMax && load.capacity() + slotless >= 0;
+    return isWithin ? state.queue : undefined;
   }
 
   /** This process may have capacity for more workflows. */

@@ -18,7 +18,6 @@ import { Dispatcher } from './dispatcher.js';
 import { KnownQueues, type Queue } from './known-queues.js';
 import { Offers } from './offers.js';
 import { Refills } from './refills.js';
-import { Successors } from './successors.js';
 
 export interface QueueServiceOptions {
   readonly runtime: Runtime;
@@ -47,7 +46,6 @@ export class QueueService {
   readonly #directStarts: DirectStarts;
   readonly #offers: Offers;
   readonly #refills: Refills;
-  readonly #successors: Successors;
   readonly #delays: DueLoop;
   readonly #stopping = new AbortController();
   #unsubscribes: readonly (() => void)[] = [];
@@ -61,10 +59,6 @@ export class QueueService {
     const claims = new Claims({ ...options, stopping: this.#stopping.signal });
     this.#claims = claims;
     this.#dispatcher = this.#createDispatcher(options, claims);
-    this.#successors = new Successors({
-      clock,
-      handBack: (successors, queueName) => claims.release(successors, queueName),
-    });
     this.#refills = this.#createRefills(runs, claims);
     this.#directStarts = new DirectStarts({
       ...options,
@@ -79,12 +73,12 @@ export class QueueService {
       maxMs: DUE_MAX_MS,
     });
     runs.offerRefill = (run) => this.#refills.offer(run);
-    runs.isHeld = (owned) => this.#successors.holds(owned) || claims.isBeginning(owned);
+    runs.isBeginning = (owned) => claims.isBeginning(owned);
     runs.observe({
-      onFreed: (run, isRecorded) => {
+      onFreed: (run) => {
         const { queueName, partitionKey } = run;
-        const isTaken = this.#refills.settle(run, isRecorded);
-        if (queueName !== null && !isTaken) this.#freeSlot(queueName, partitionKey);
+        const isTaken = this.#refills.settle(run);
+        if (queueName !== null && !isTaken) this.#dispatcher.slotFreed(queueName, partitionKey);
       },
       onWaiting: ({ queueName }) => {
         if (queueName !== null) this.#dispatcher.capacityFreed();
@@ -95,13 +89,12 @@ export class QueueService {
   #createRefills(runs: Runs, claims: Claims): Refills {
     return new Refills({
       clock: this.#runtime.clock,
-      successors: this.#successors,
       runs,
-      findQueue: (queueName, unslotted) => this.#dispatcher.findRefillable(queueName, unslotted),
+      findQueue: (queueName, slotless) => this.#dispatcher.findRefillable(queueName, slotless),
       newTerms: (queue) => claims.newTerms(queue),
       launch: (claimed, standing, options) => claims.launch(claimed, standing, options),
       handBack: (owner) => claims.handBack(owner),
-      onLost: (queueName) => this.#freeSlot(queueName, null),
+      onLost: (queueName) => this.#dispatcher.slotFreed(queueName, null),
     });
   }
 
@@ -172,8 +165,8 @@ export class QueueService {
         for (const one of claimed) this.#offers.withdraw(one);
       }),
       bus.subscribe(topics.delays, () => this.#delays.wake()),
-      bus.subscribe(topics.queueChanges, (_, origin) => (origin === 'here' ? this.reload() : this.#onQueueChange())),
-      bus.subscribe(topics.changes, (changed) => this.#onChange(changed)),
+      bus.subscribe(topics.queueChanges, (_, origin) => (origin === 'here' ? this.reload() : this.refresh())),
+      bus.subscribe(topics.changes, (changed) => this.#claims.noteChanges(changed)),
       bus.onAnything(() => this.#onAnything()),
       bus.onAnything(() => this.#delays.wake(), DELAYS_INTERVAL_MS),
     ];
@@ -187,7 +180,6 @@ export class QueueService {
     await this.#delays.stop();
     await this.#dispatcher.stop();
     await this.#refills.withdrawAll();
-    await this.#successors.stop();
     for (const unsubscribe of this.#unsubscribes) unsubscribe();
     this.#offers.stop();
   }
@@ -227,30 +219,10 @@ export class QueueService {
     this.#dispatcher.refresh();
   }
 
-  /** Successors go back first: they come before what else is on the queue. */
-  #freeSlot(queueName: string, partitionKey: string | null): void {
-    const free = (): void => this.#dispatcher.slotFreed(queueName, partitionKey);
-    if (this.#successors.count(queueName) === 0) free();
-    else void this.#successors.release(queueName).then(free);
-  }
-
-  /** In another process. The queue may be paused, or have other limits. */
-  #onQueueChange(): void {
-    void this.#successors.releaseAll();
-    this.refresh();
-  }
-
   #onAnything(): void {
     // On SQLite every commit of a neighbour may have changed anything, and runs ask the database sooner.
-    if (this.#runtime.bus.isNotifying) this.#onChange(['']);
+    if (this.#runtime.bus.isNotifying) this.#claims.noteChanges(['']);
     this.refresh();
-  }
-
-  /** Workflows were changed from outside; '' stands for any. */
-  #onChange(workflowIDs: readonly string[]): void {
-    this.#claims.noteChanges(workflowIDs);
-    if (workflowIDs.includes('')) void this.#successors.releaseAll();
-    else for (const workflowID of workflowIDs) this.#successors.drop(workflowID);
   }
 
   async #findWork(): Promise<{ queues: readonly Queue[]; waiting: readonly string[] }> {

@@ -155,7 +155,7 @@ export class Ownership {
   async requeue(owned: readonly Owned[]): Promise<void> {
     const { bus, database } = this.#runtime;
     const runs = this.#runs;
-    const orphans = owned.filter((one) => runs.of([one.workflowID])[0]?.owner !== one.owner && !runs.isHeld(one));
+    const orphans = owned.filter((one) => runs.of([one.workflowID])[0]?.owner !== one.owner && !runs.isBeginning(one));
     if (orphans.length > 0) bus.publishAll(topics.work, await handBack(database, orphans));
   }
 

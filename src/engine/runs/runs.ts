@@ -72,8 +72,8 @@ export class Runs {
   #isStopping = false;
   /** Set by the queues. */
   offerRefill: OfferRefill | undefined;
-  /** Set by the queues. Whether a workflow was claimed here and is to run soon. */
-  isHeld: (owned: Owned) => boolean = () => false;
+  /** Set by the queues. Whether a workflow was claimed here and is about to run. */
+  isBeginning: (owned: Owned) => boolean = () => false;
 
   observe(observer: RunObserver): void {
     this.#observers.push(observer);
@@ -113,11 +113,6 @@ export class Runs {
   /** It does not begin, unless it has. */
   unexpect(run: ExpectedRun): void {
     if (this.#expected.delete(keyOf(run))) this.#count(run, -1);
-  }
-
-  /** Whether the workflow has a run here with this token, or is about to have one. */
-  isCounted(run: Owned): boolean {
-    return this.#latest.get(run.workflowID)?.owner === run.owner || this.#expected.has(keyOf(run));
   }
 
   /** Undefined for a run that has left. */

@@ -2,7 +2,6 @@
 // cost does not depend on how many have ended.
 import { sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
-import { isSuccessor } from '../queues/successors.js';
 import { isInFlight } from '../runs/states.js';
 
 export interface OpenWork {
@@ -15,8 +14,7 @@ export interface OpenWork {
 }
 
 const workflows = table('workflow_status');
-const columns = sql`w.application_name, w.application_version`;
-const isHeld = sql`(w.queue_name IS NOT NULL AND ${isSuccessor('w')})`;
+const columns = sql`w.application_name, w.application_version, w.status`;
 
 export async function countOpenWork(database: Database, applicationName: string | null): Promise<OpenWork[]> {
   const scope =
@@ -27,11 +25,11 @@ export async function countOpenWork(database: Database, applicationName: string 
       SUM(CASE WHEN a.status = 'DELAYED' THEN 1 ELSE 0 END) AS delayed,
       SUM(CASE WHEN a.status = 'PENDING' THEN 1 ELSE 0 END) AS running
     FROM (
-      SELECT ${columns}, CASE WHEN ${isHeld} THEN 'ENQUEUED' ELSE w.status END AS status
+      SELECT ${columns}
       FROM ${workflows} AS w
       WHERE ${isInFlight('w')} AND ${scope}
       UNION ALL
-      SELECT ${columns}, w.status
+      SELECT ${columns}
       FROM ${workflows} AS w
       WHERE w.status = 'DELAYED' AND ${scope}) AS a
     GROUP BY a.application_name, a.application_version`);
@@ -51,7 +49,7 @@ export async function countRunning(database: Database, queueName?: string): Prom
   const found = await database.read(sql`
     SELECT w.executor_id, COUNT(*) AS running
     FROM ${workflows} AS w
-    WHERE w.status = 'PENDING' AND NOT ${isHeld} ${ofQueue}
+    WHERE w.status = 'PENDING' ${ofQueue}
     GROUP BY w.executor_id`);
   return new Map(found.map((row) => [(row['executor_id'] as string | null) ?? '', Number(row['running'])]));
 }

@@ -4,7 +4,6 @@ import { nowMs, searchableNowMs, type Sql, sql, table } from '../../sql/sql.js';
 import type { Row } from '../database.js';
 import { isOwnedWith } from '../runs/owner-tokens.js';
 import { isEnqueued, isInFlight } from '../runs/states.js';
-import { isSuccessor } from './successors.js';
 
 const workflows = table('workflow_status');
 /** Running workflows counted to compute a share. With more, every engine has work anyway. */
@@ -119,7 +118,7 @@ export function runningStatement(queueName: string): Sql {
 }
 
 /** Running. The subquery keeps Postgres from using the index of all running workflows, which does not have the queue. */
-const isRunning = sql`p.status = (SELECT 'PENDING') AND ${isInFlight('p')} AND NOT ${isSuccessor('p')}`;
+const isRunning = sql`p.status = (SELECT 'PENDING') AND ${isInFlight('p')}`;
 
 type Rate = NonNullable<Limits['rate']>;
 

@@ -4,6 +4,7 @@
 // If a limit applies across processes, a lock serialises claims: each sees what earlier ones claimed, so the
 // count is exact. Without such a limit they run concurrently and skip rows that others have locked.
 import { CLASS_NAME_ESCAPES } from '../../model/function-key.js';
+import { DURATION_MAX_MS } from '../../model/durations.js';
 import { DatabaseStatementError } from '../../model/errors/errors.js';
 import { type Limits, UNLIMITED } from '../../model/queues.js';
 import { lock, nowMs, oneOf, type Sql, sql, table, textConstants } from '../../sql/sql.js';
@@ -22,7 +23,6 @@ import { commitClaims } from './claim-lock.js';
 import { isLockedOut, remainderAfterLockout } from './foreign-claims.js';
 import { workflowColumns } from '../columns.js';
 import type { Database, Row } from '../database.js';
-import { deadlineFromStart } from '../runs/lifecycle.js';
 import { unindexed } from '../runs/states.js';
 
 export interface ClaimOptions {
@@ -81,7 +81,6 @@ const claimedColumns = workflowColumns.only(
   'assumedRole',
   'authenticatedRoles',
   'createdAt',
-  'timeoutMs',
   'deadlineAt',
   'queueName',
   'queuePartitionKey',
@@ -93,6 +92,7 @@ const claimedColumns = workflowColumns.only(
 );
 const returned = claimedColumns.returning;
 const isStillEnqueued = unindexed(sql`status = 'ENQUEUED'`);
+const longest = sql`CAST(${DURATION_MAX_MS} AS BIGINT)`;
 const NOTHING_IN_THE_WAY = { hasRoom: true, waitMs: null, hasPartitionRoom: true, partitionWaitMs: null } as const;
 
 /** Claims up to `limit` workflows of the queue, by priority, then creation. */
@@ -228,8 +228,6 @@ interface Picking {
   readonly isLocking?: boolean;
   /** Another bound on how many. */
   readonly bound?: Sql;
-  /** Claims workflows that do not start yet, and do not count against a limit until they do. */
-  readonly startsLater?: boolean;
 }
 
 /**
@@ -284,19 +282,18 @@ function inClaimOrder({ isLocking }: Picking): Sql {
 
 export function claimStatement(options: Terms, scope: Scope, picking: Picking): Sql {
   const isRateLimited = scope.whole.rate !== null || (scope.partition?.limits.rate ?? null) !== null;
-  // What does not start yet may go back to the queue, and to another version.
-  const begun = picking.startsLater
-    ? sql`started_at_epoch_ms = NULL`
-    : sql`started_at_epoch_ms = ${nowMs}, workflow_deadline_epoch_ms = ${deadlineFromStart},
-        application_version = ${options.applicationVersion}`;
-  // The outer condition hides the status from the planner, or it would walk the queue again for each picked row.
+  // The outer condition hides the status from the planner, or it would walk the queue again for each picked row. A timeout
+  // is cut to what can be added to a time: one row that overflows would fail the claim of all.
   return sql`
     WITH ${picked(options, scope, { ...picking, isLocking: true })}
     UPDATE ${workflows}
     SET status = 'PENDING', owner_xid = ${options.owner}, executor_id = ${options.executorID},
+      application_version = ${options.applicationVersion},
       application_name = COALESCE(application_name, ${options.applicationName}),
-      updated_at = ${nowMs}, recovery_attempts = recovery_attempts + 1, rate_limited = ${isRateLimited},
-      ${begun}
+      started_at_epoch_ms = ${nowMs}, updated_at = ${nowMs}, recovery_attempts = recovery_attempts + 1,
+      rate_limited = ${isRateLimited},
+      workflow_deadline_epoch_ms = COALESCE(workflow_deadline_epoch_ms, ${nowMs} + CASE
+        WHEN workflow_timeout_ms > ${longest} THEN ${longest} ELSE workflow_timeout_ms END)
     FROM picked
     WHERE workflow_uuid = picked.id AND ${isStillEnqueued}
     RETURNING ${returned},

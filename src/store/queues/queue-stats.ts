@@ -2,17 +2,16 @@
 import { nowMs, oneOf, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { isEnqueued, isInFlight } from '../runs/states.js';
-import { isSuccessor } from './successors.js';
 
 export interface QueueStats {
   readonly queueName: string;
   /** The partition, if counted by partition. */
   readonly partitionKey?: string | null;
-  /** Workflows that wait for a slot. */
+  /** Workflows ready to be claimed. */
   readonly enqueued: number;
   /** Workflows that are delayed. */
   readonly delayed: number;
-  /** Workflows that have started and have not ended. */
+  /** Workflows that were claimed and have not ended. */
   readonly running: number;
   /** How long the oldest enqueued workflow has been waiting; null if there is none. */
   readonly oldestWaitMs: number | null;
@@ -31,9 +30,9 @@ const workflows = table('workflow_status');
 export async function countQueues(database: Database, options: QueueStatsOptions): Promise<QueueStats[]> {
   const { queueNames, isByPartition, applicationName } = options;
   const inApplication =
-    applicationName === null ? sql`` : sql`AND (p.application_name = ${applicationName} OR p.application_name IS NULL)`;
-  const scope = sql`p.queue_name ${queueNames ? oneOf(queueNames) : sql`IS NOT NULL`} ${inApplication}`;
-  const partition = isByPartition ? sql`p.queue_partition_key` : sql`NULL`;
+    applicationName === null ? sql`` : sql`AND (w.application_name = ${applicationName} OR w.application_name IS NULL)`;
+  const scope = sql`w.queue_name ${queueNames ? oneOf(queueNames) : sql`IS NOT NULL`} ${inApplication}`;
+  const partition = isByPartition ? sql`w.queue_partition_key` : sql`NULL`;
   // Each branch uses a partial index of active workflows, so its cost does not depend on how many have ended.
   const counted = await database.read(sql`
     SELECT a.queue_name, a.partition_key,
@@ -42,14 +41,14 @@ export async function countQueues(database: Database, options: QueueStatsOptions
       SUM(CASE WHEN a.status = 'PENDING' THEN 1 ELSE 0 END) AS running,
       ${nowMs} - MIN(CASE WHEN a.status = 'ENQUEUED' THEN a.since END) AS oldest
     FROM (
-      SELECT p.queue_name, ${partition} AS partition_key, CASE WHEN ${isSuccessor('p')} THEN 'ENQUEUED' ELSE p.status END AS status,
-        CASE WHEN p.delay_until_epoch_ms > p.created_at THEN p.delay_until_epoch_ms ELSE p.created_at END AS since
-      FROM ${workflows} AS p
-      WHERE ${isInFlight('p')} AND ${scope}
+      SELECT w.queue_name, ${partition} AS partition_key, w.status,
+        CASE WHEN w.delay_until_epoch_ms > w.created_at THEN w.delay_until_epoch_ms ELSE w.created_at END AS since
+      FROM ${workflows} AS w
+      WHERE ${isInFlight('w')} AND ${scope}
       UNION ALL
-      SELECT p.queue_name, ${partition} AS partition_key, p.status, p.created_at AS since
-      FROM ${workflows} AS p
-      WHERE p.status = 'DELAYED' AND ${scope}) AS a
+      SELECT w.queue_name, ${partition} AS partition_key, w.status, w.created_at AS since
+      FROM ${workflows} AS w
+      WHERE w.status = 'DELAYED' AND ${scope}) AS a
     GROUP BY a.queue_name, a.partition_key
     ORDER BY a.queue_name, a.partition_key`);
   return counted.map((row) => ({

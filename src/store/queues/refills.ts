@@ -1,10 +1,5 @@
-// A refill: a claim in the commit that ends runs of a queue. It gives the slots of these runs to other workflows, so that to
-// everyone who counts, as many workflows run after the commit as before. So it needs no lock on the queue.
-//
-//   the run has a successor ──► it has started already, and the commit notes that; the slot was never free
-//   it has none ──► the commit claims the next workflow; the slot is free for one commit, not for two
-//
-// Either way the commit may claim further successors.
+// A refill: a claim in the commit that ends runs of a queue, for at most as many workflows as it ends. To everyone who counts,
+// as many workflows run after it as before. So it needs no lock on the queue, and a slot is free for one commit, not for two.
 import { UNLIMITED } from '../../model/queues.js';
 import { rows, type Sql, sql, table } from '../../sql/sql.js';
 import type { Owned } from '../runs/lifecycle.js';
@@ -17,10 +12,6 @@ export type RefillTerms = Omit<ClaimOptions, 'limit' | 'share'>;
 /** What is to get the slot of a run when its outcome is recorded. */
 export interface Refill {
   readonly terms: RefillTerms;
-  /** What has started in the slot. */
-  readonly successor?: Owned | undefined;
-  /** How many successors to claim. */
-  readonly wanted: number;
   /** Whether to look for DBOS workers, which get a slot only when one is free. If there are any, nothing is claimed. */
   readonly looksForForeign: boolean;
   /**
@@ -28,12 +19,10 @@ export interface Refill {
    * ended, and their slots may have been filled.
    */
   begin(): boolean;
-  /** The commit is over. Called once after `begin`. `isFilled`: it has claimed a workflow for the slot. */
+  /** The commit is over. Called once after `begin`. */
   end(isFilled: boolean): void;
   /** Runs what a commit has claimed under these terms. */
   launch(claimed: readonly Claimed[]): void;
-  /** Keeps successors that a commit has claimed under these terms. */
-  hold(claimed: readonly Claimed[]): void;
   noteForeign(areConnected: boolean): void;
   /** Hands back what a commit of unknown outcome may have claimed under these terms. */
   handBack(): void;
@@ -52,13 +41,6 @@ export function refillStatement(terms: RefillTerms, runs: readonly Owned[], look
   const scope = { queueName: terms.queueName, whole: terms.limits ?? UNLIMITED };
   const ended = countEnded(runs);
   return claimStatement(terms, scope, { limit: runs.length, bound: looksForForeign ? unlessForeign(ended) : ended });
-}
-
-/** Claims successors. They do not count against the queue's limits. */
-export function successorsStatement(terms: RefillTerms, wanted: number, looksForForeign: boolean): Sql {
-  const bound = looksForForeign ? unlessForeign(sql`CAST(${wanted} AS BIGINT)`) : undefined;
-  const scope = { queueName: terms.queueName, whole: UNLIMITED };
-  return claimStatement(terms, scope, { limit: wanted, bound, startsLater: true });
 }
 
 function unlessForeign(bound: Sql): Sql {

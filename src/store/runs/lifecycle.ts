@@ -1,6 +1,5 @@
 // State changes made to workflows from outside their run: cancel, resume, recover, dead-letter. Each is one guarded
 // statement that returns what it changed.
-import { DURATION_MAX_MS } from '../../model/durations.js';
 import { DBOSNonExistentWorkflowError, InvalidQueueError } from '../../model/errors/errors.js';
 import { hasOutcome, type WorkflowStatusString } from '../../model/status.js';
 import { lock, nowMs, oneOf, searchableNowMs, type Sql, sql, table } from '../../sql/sql.js';
@@ -142,14 +141,6 @@ export async function msToNextDeadline(database: Database): Promise<number | und
   return row && Number(row['due']) - Number(row['now']);
 }
 
-const longest = sql`CAST(${DURATION_MAX_MS} AS BIGINT)`;
-/**
- * Of a workflow that starts. A timeout is cut to what can be added to a time: one row that overflows would fail the claim of
- * all.
- */
-export const deadlineFromStart = sql`COALESCE(workflow_deadline_epoch_ms, ${nowMs} + CASE
-  WHEN workflow_timeout_ms > ${longest} THEN ${longest} ELSE workflow_timeout_ms END)`;
-
 export interface Resumption {
   readonly queueName?: string;
   /** Null keeps each workflow's own. */
@@ -226,7 +217,7 @@ function requeueOf(incarnationID: string): Sql {
     RETURNING workflow_uuid, queue_name, queue_partition_key, class_name, name`;
 }
 
-/** Re-enqueues the running workflows of an executor ID and version, or without one, except those owned by `keptPrefix`. */
+/** Re-enqueues the running workflows of an executor ID and version, except those owned by `keptPrefix`. */
 export async function recoverExecutor(
   database: Database,
   executor: { readonly executorID: string; readonly applicationVersion: string; readonly keptPrefix: string },
@@ -235,7 +226,7 @@ export async function recoverExecutor(
     UPDATE ${workflows}
     SET ${requeued}
     WHERE status = 'PENDING' AND executor_id = ${executor.executorID}
-      AND COALESCE(application_version, ${executor.applicationVersion}) = ${executor.applicationVersion}
+      AND application_version = ${executor.applicationVersion}
       AND ${isNotOwnedBy(executor.keptPrefix)}
     RETURNING workflow_uuid, queue_name, queue_partition_key, class_name, name`);
   return recovered.map(toChanged);

@@ -15,7 +15,7 @@ import type { Database } from '../database.js';
 import type { Bus } from '../notify/bus.js';
 import { classifyFailure, RetryPauses, type RetryOptions, UNEXPLAINED_MAX } from '../retry.js';
 import { findLocked } from '../runs/owners.js';
-import { BrokenLanes, laneOf, lanesOf } from './lanes.js';
+import { BrokenLanes, laneOf } from './lanes.js';
 import { type Item, type Verdict, WriteGroup, workflowsOf, writerOf } from './write-group.js';
 
 export type WriterEntry = Entry<Item, Verdict>;
@@ -198,15 +198,10 @@ class Pass {
   }
 
   block(entry: WriterEntry, reason: unknown): void {
+    const lane = laneOf(entry.item);
     this.#reason = reason;
-    this.#add(entry);
-  }
-
-  #add(entry: WriterEntry): void {
     this.#blocked.add(entry);
-    for (const lane of lanesOf(entry.item)) {
-      this.#lanes.set(lane, Math.min(this.#lanes.get(lane) ?? Infinity, this.#indexOf(entry)));
-    }
+    this.#lanes.set(lane, Math.min(this.#lanes.get(lane) ?? Infinity, this.#indexOf(entry)));
   }
 
   /** True if the entry is blocked, or follows a blocked one in its lane. */
@@ -214,7 +209,7 @@ class Pass {
     if (this.#lanes.size === 0) return false;
     const first = this.#lanes.get(laneOf(entry.item));
     if (first === undefined || this.#indexOf(entry) < first) return false;
-    this.#add(entry);
+    this.#blocked.add(entry);
     return true;
   }
 

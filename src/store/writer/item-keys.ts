@@ -3,7 +3,6 @@
 // of its process, and none is written before what it rests on:
 //
 //   a workflow ──► everything of its runs, its own start, messages to it, and the starts of its children
-//   a workflow that starts in the slot of another ──► the outcome of that
 //   a queue ──► workflows are enqueued in order, and the holder of a deduplication ID is known
 import type { NewWorkflow } from '../runs/workflows.js';
 import { type Item, writerOf } from './write-group.js';
@@ -21,10 +20,6 @@ export function keysOf(item: Item): string[] {
     case 'checkpoint':
     case 'receipt':
       return [item.checkpoint.step.workflowID];
-    case 'outcome': {
-      const { outcome, refill } = item;
-      return refill?.successor ? [outcome.workflowID, refill.successor.workflowID] : [outcome.workflowID];
-    }
     default:
       return [writerOf(item)?.workflowID ?? ''];
   }

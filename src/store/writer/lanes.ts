@@ -1,6 +1,5 @@
 // The lanes of the group writer. Items of one run are written in order: after one that waits, the later ones wait as well,
-// and after one that failed, none is written but the outcome. Items of different lanes do not affect each other, except that
-// an outcome comes before the items of the run that has got its slot.
+// and after one that failed, none is written but the outcome. Items of different lanes do not affect each other.
 import { type Item, writerOf } from './write-group.js';
 
 /** The run that an item belongs to, by workflow and token. Runs of one claim share their token, so it is not enough. */
@@ -10,12 +9,6 @@ export function laneOf(item: Item): string {
   if (writer) return laneKey(writer.workflowID, writer.owner);
   // Only a message can come from outside a run. Messages to one workflow keep their order.
   return item.kind === 'send' ? laneKey(item.send.sending.message.destinationID, '') : '';
-}
-
-/** The lanes in which later items wait for this one. The first writes of a successor follow the outcome that made room. */
-export function lanesOf(item: Item): string[] {
-  const successor = item.kind === 'outcome' ? item.refill?.successor : undefined;
-  return successor ? [laneOf(item), laneKey(successor.workflowID, successor.owner)] : [laneOf(item)];
 }
 
 function laneKey(workflowID: string, owner: string): string {
@@ -29,7 +22,7 @@ const BROKEN_MAX = 1000;
 export class BrokenLanes {
   readonly #errors = new Map<string, unknown>();
 
-  /** Remembers that the item failed. A start or outcome has no successors to refuse. */
+  /** Remembers that the item failed. Nothing follows a start or an outcome that would have to be refused. */
   add(item: Item, error: unknown): void {
     if (item.kind === 'start' || item.kind === 'outcome' || !writerOf(item)) return;
     this.#errors.set(laneOf(item), error);

@@ -6,7 +6,7 @@ import { type Clock, sleep } from '../../base/clock.js';
 import { type Deferred, deferred } from '../../base/deferred.js';
 import type { DLogger } from '../../base/log.js';
 import type { Blocked, WriterEntry } from './group-commits.js';
-import { laneOf, lanesOf } from './lanes.js';
+import { laneOf } from './lanes.js';
 import type { Item } from './write-group.js';
 
 export interface ParkedItemsOptions {
@@ -41,11 +41,9 @@ export class ParkedItems {
     return this.#entries.length;
   }
 
-  /** Adds an entry that has to wait because an earlier one of its lane does. False if it need not. */
-  addIfHeld(entry: WriterEntry): boolean {
-    if (!this.#lanes.has(laneOf(entry.item))) return false;
-    this.add({ entries: [entry], reason: undefined });
-    return true;
+  /** Whether an item has to wait because an earlier one of its lane does. */
+  holds(entry: WriterEntry): boolean {
+    return this.#lanes.size > 0 && this.#lanes.has(laneOf(entry.item));
   }
 
   /** Adds entries that follow those already there in their lanes. */
@@ -65,11 +63,10 @@ export class ParkedItems {
   }
 
   #count(entry: WriterEntry, change: 1 | -1): void {
-    for (const lane of lanesOf(entry.item)) {
-      const count = (this.#lanes.get(lane) ?? 0) + change;
-      if (count === 0) this.#lanes.delete(lane);
-      else this.#lanes.set(lane, count);
-    }
+    const lane = laneOf(entry.item);
+    const count = (this.#lanes.get(lane) ?? 0) + change;
+    if (count === 0) this.#lanes.delete(lane);
+    else this.#lanes.set(lane, count);
   }
 
   /** Never rejects. */
@@ -96,13 +93,14 @@ export class ParkedItems {
     const pending = [...this.#entries];
     const left: WriterEntry[] = [];
     while (pending.length > 0) {
+      const lanes = new Set(left.map(({ item }) => laneOf(item)));
+      const isBehind = ({ item }: WriterEntry): boolean => lanes.has(laneOf(item));
       const chunk = pending.splice(0, countWithin(pending, this.#options.bounds));
-      const behind = findBehind(left, chunk);
-      const tried = chunk.filter((entry) => !behind.has(entry));
+      const tried = chunk.filter((entry) => !isBehind(entry));
       const { entries, reason } = tried.length === 0 ? NOTHING : await this.#options.write(tried);
       this.#reason = reason ?? this.#reason;
       const blocked = new Set(entries);
-      left.push(...chunk.filter((entry) => behind.has(entry) || blocked.has(entry)));
+      left.push(...chunk.filter((entry) => isBehind(entry) || blocked.has(entry)));
       for (const entry of tried) if (!blocked.has(entry)) this.#count(entry, -1);
     }
     // What was added meanwhile comes after what is left.
@@ -115,18 +113,6 @@ export class ParkedItems {
     const reason = this.#reason instanceof Error ? this.#reason.message : String(this.#reason);
     this.#options.logger.warn(`${this.#entries.length} writes are blocked, while others are not: ${reason}`);
   }
-}
-
-/** Those of the entries that have to wait for some that are left, or for each other. */
-function findBehind(left: readonly WriterEntry[], entries: readonly WriterEntry[]): ReadonlySet<WriterEntry> {
-  const lanes = new Set(left.flatMap(({ item }) => lanesOf(item)));
-  const behind = new Set<WriterEntry>();
-  for (const entry of lanes.size === 0 ? [] : entries) {
-    if (!lanes.has(laneOf(entry.item))) continue;
-    behind.add(entry);
-    for (const lane of lanesOf(entry.item)) lanes.add(lane);
-  }
-  return behind;
 }
 
 const NOTHING: Blocked = { entries: [], reason: undefined };

@@ -329,7 +329,6 @@ export function workflowsOf(item: Item): string[] {
   const writer = item.kind === 'start' ? undefined : writerOf(item);
   const own = writer ? [writer.workflowID] : [];
   if (item.kind === 'send') own.push(item.send.sending.message.destinationID);
-  if (item.kind === 'outcome' && item.refill?.successor) own.push(item.refill.successor.workflowID);
   return own;
 }
 

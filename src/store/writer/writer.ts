@@ -196,7 +196,9 @@ export class Writer {
   /** What could not be written now waits beside the main stream, and with it what follows in its lane. */
   async #flush(batch: readonly WriterEntry[]): Promise<void> {
     const parked = this.#parked;
-    const ready = parked.size > 0 ? batch.filter((entry) => !parked.addIfHeld(entry)) : batch;
+    const isHeld = (entry: WriterEntry): boolean => parked.holds(entry);
+    if (parked.size > 0) parked.add({ entries: batch.filter(isHeld), reason: undefined });
+    const ready = parked.size > 0 ? batch.filter((entry) => !isHeld(entry)) : batch;
     if (ready.length > 0) parked.add(await this.#commits.write(ready, LOCK_TIMEOUT_MS));
   }
 }

@@ -8,7 +8,6 @@ import { claimWorkflows } from '../../../src/store/queues/claims.js';
 import { type Incarnation, insertIncarnation, type Services } from '../../../src/store/liveness/executors.js';
 import { INTERNAL_QUEUE, cancelWorkflows, deadLetterIfOwned } from '../../../src/store/runs/lifecycle.js';
 import { insertQueue, pauseQueue } from '../../../src/store/queues/queues.js';
-import { successorsStatement } from '../../../src/store/queues/refills.js';
 import { registerVersion } from '../../../src/store/management/versions.js';
 import { finishIfOwned, insertWorkflows, type NewWorkflow } from '../../../src/store/runs/workflows.js';
 import { forEachDialect } from '../../rig/dialects.js';
@@ -77,11 +76,6 @@ forEachDialect((dialect) => {
   /** Lets the live engine take the next workflows of queue `q`. */
   async function claim(database: Database, limit: number, rate: { max: number; periodMs: number } | null = null) {
     await claimWorkflows(database, { ...terms, limit, limits: { concurrency: null, workerConcurrency: null, rate } });
-  }
-
-  /** Lets an engine take the next workflows of queue `q` before there are slots for them. */
-  async function claimSuccessors(database: Database, engine: { readonly owner: string; readonly executorID: string }) {
-    await database.run(successorsStatement({ ...terms, ...engine }, 10, false));
   }
 
   describe('the reason', () => {
@@ -252,24 +246,6 @@ forEachDialect((dialect) => {
         details: { executorID: 'gone', startedAt: NOW },
       });
       expect((await explain(database, 'silent')).reason).toBe('executor-gone');
-    });
-
-    test('executor-gone, of a successor, which may have no version', async () => {
-      const { database } = await setup();
-      await enqueue(database, { workflowID: 'versioned' }, { workflowID: 'unversioned', applicationVersion: null });
-      await claimSuccessors(database, { owner: 'dead.1', executorID: 'gone' });
-
-      expect(await explain(database, 'unversioned')).toMatchObject({
-        status: 'PENDING',
-        reason: 'executor-gone',
-        message:
-          'It was claimed by executor "gone", whose process is dead. It had not started, so it has no version yet: ' +
-          'any live process of the latest version will take it over.',
-        details: { executorID: 'gone', startedAt: null },
-      });
-      expect((await explain(database, 'versioned')).message).toBe(
-        'It was claimed by executor "gone", whose process is dead. Any live process of version "v1" will take it over.',
-      );
     });
 
     test('paused', async () => {
@@ -500,20 +476,6 @@ forEachDialect((dialect) => {
         reason: 'about-to-start',
         message: 'It is next in the queue and about to start.',
         details: { queueName: 'q', ahead: 0 },
-      });
-    });
-
-    test('about-to-start, as a successor', async () => {
-      const { database } = await setup();
-      await addQueue(database, { globalConcurrency: 1 });
-      await enqueue(database, { workflowID: 'w' });
-      await claimSuccessors(database, { owner: 'live.1', executorID: 'ex' });
-
-      expect(await explain(database, 'w')).toMatchObject({
-        status: 'PENDING',
-        reason: 'about-to-start',
-        message: 'Executor "ex" has claimed it, and starts it when one of its runs ends.',
-        details: { queueName: 'q', ahead: 0, executorID: 'ex' },
       });
     });
 

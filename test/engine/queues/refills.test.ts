@@ -120,9 +120,6 @@ describe('a queue that a worker of DBOS serves as well', () => {
   });
 });
 
-/** No run has given its slot away, and no successor is held. */
-const NONE = { slotless: 0, successors: 0 };
-
 describe('a dispatcher', () => {
   interface Situation {
     readonly limits?: Partial<Limits>;
@@ -151,9 +148,9 @@ describe('a dispatcher', () => {
       notifyPeers: () => {},
     });
     await dispatcher.start();
-    const found = dispatcher.findRefillable('q', NONE);
+    const found = dispatcher.findRefillable('q');
     await dispatcher.stop();
-    expect(dispatcher.findRefillable('q', NONE)).toBeUndefined();
+    expect(dispatcher.findRefillable('q')).toBeUndefined();
     return found !== undefined;
   }
 

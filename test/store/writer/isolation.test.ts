@@ -7,7 +7,6 @@ import { UnexplainedRefusalError } from '../../../src/model/errors/database-erro
 import { lock, type Sql, sql, table } from '../../../src/sql/sql.js';
 import type { Database } from '../../../src/store/database.js';
 import { listMessages } from '../../../src/store/messaging/messages.js';
-import type { Refill } from '../../../src/store/queues/refills.js';
 import { loadSteps } from '../../../src/store/runs/steps.js';
 import { findWorkflows, insertWorkflows, type NewWorkflow } from '../../../src/store/runs/workflows.js';
 import type { ChildStart } from '../../../src/store/writer/write-group.js';
@@ -40,31 +39,6 @@ const checkpointOf = ({ workflowID, owner }: NewWorkflow, stepID = 0, fields = {
 function childOf(parent: NewWorkflow, fields: Partial<NewWorkflow> = {}): ChildStart {
   const start = newWorkflow({ parentWorkflowID: parent.workflowID, parentOwner: parent.owner, ...fields });
   return { start, checkpoint: { ...checkpointOf(parent, 0, { childWorkflowID: start.workflowID }), child: start } };
-}
-
-/** The workflow has got the slot of the one before. */
-function startOf({ workflowID, owner }: NewWorkflow): Refill {
-  const terms = {
-    queueName: 'q',
-    owner: 'me.1',
-    executorID: '',
-    applicationVersion: 'v1',
-    applicationName: '',
-    functions: [],
-  };
-  const ignore = () => {};
-  return {
-    terms,
-    successor: { workflowID, owner: owner ?? '' },
-    wanted: 0,
-    looksForForeign: false,
-    begin: () => false,
-    end: ignore,
-    launch: ignore,
-    hold: ignore,
-    noteForeign: ignore,
-    handBack: ignore,
-  };
 }
 
 /** Holds the locks of the statement in a transaction of its own until the body is done. */
@@ -185,30 +159,6 @@ describe('isolation', () => {
       expect(await loadSteps(database, [locked.workflowID])).toHaveLength(3);
       expect(await listMessages(database, locked.workflowID)).toHaveLength(1);
       expect((await findWorkflows(database, [locked.workflowID]))[0]).toMatchObject({ status: 'SUCCESS' });
-    });
-
-    test('what has started in the slot of a locked workflow is written after its outcome', async () => {
-      const { database, writer, workflows } = await setup(dialect, 4);
-      const [locked, second, third, other] = workflows as [NewWorkflow, NewWorkflow, NewWorkflow, NewWorkflow];
-      const written: string[] = [];
-      const finish = async ({ workflowID, owner }: NewWorkflow, successor?: NewWorkflow) => {
-        const outcome = { workflowID, owner: owner ?? '', status: 'SUCCESS', output: 'o', error: null } as const;
-        await writer.finish(outcome, successor && startOf(successor));
-        written.push(workflowID);
-      };
-
-      const { waiting } = await whileLocked(database, rowLock(locked.workflowID), async () => {
-        const first = finish(locked, second);
-        // It has been set aside by then.
-        await writer.checkpoint(checkpointOf(other));
-        const rest = [finish(second, third), finish(third)];
-        await writer.start(newWorkflow());
-        expect(written).toEqual([]);
-        return { waiting: Promise.all([first, ...rest]) };
-      });
-
-      await waiting;
-      expect(written).toEqual(['w0', 'w1', 'w2']);
     });
 
     test('many locked workflows are found at once', async () => {

@@ -106,17 +106,8 @@ export class QueueService {
       source: {
         findWork: () => this.#findWork(),
         pollMs: () => (hasPush ? POLL_MS : Math.min(...this.known.served.map((queue) => queue.pollMs))),
-        claim: async (queue, limit, share) => {
-          const note = this.#startTiming();
-          const claim = await claims.claim(queue, limit, share);
-          return { ...claim, begin: () => claim.begin().then(note) };
-        },
-        claimPartitions: async (queue, partitions) => {
-          const note = this.#startTiming();
-          const results = await claims.claimPartitions(queue, partitions);
-          note();
-          return results;
-        },
+        claim: (queue, limit, share) => claims.claim(queue, limit, share),
+        claimPartitions: (queue, partitions) => claims.claimPartitions(queue, partitions),
         findPartitions: (queueName, after, limit) => claims.findPartitions(queueName, after, limit),
         countRunning: (queueName) => claims.countRunning(queueName),
       },
@@ -131,18 +122,10 @@ export class QueueService {
     });
   }
 
-  /** Times a claim. The returned function notes how long it took until its workflows had begun. */
-  #startTiming(): () => void {
-    const { clock } = this.#runtime;
-    const startedAt = clock.now();
-    return () => this.#offers.noteDuration(clock.now() - startedAt);
-  }
-
   #createOffers({ runtime, peers }: QueueServiceOptions): Offers {
-    const { applicationVersion, bus, clock, incarnationID, registry } = runtime;
+    const { applicationVersion, bus, clock, registry } = runtime;
     return new Offers({
       clock,
-      incarnationID,
       peers: (queueName) => peers.peersServing(queueName),
       ability: () => abilityOf(applicationVersion, registry),
       onDue: (announced) => this.#wake(announced),

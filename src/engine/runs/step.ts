@@ -88,6 +88,8 @@ async function attemptUntilDone<R>(
   const { run } = context;
   const past = run.isFirst ? undefined : await failedBefore(run, step.stepID);
   if (past) await backOff(run, past.retryAt);
+  // The look at earlier attempts may have taken as long as any wait.
+  else if (!run.isFirst) await run.barrier();
   const errors: Error[] = past?.errors ?? [];
   for (let number = 1 + (past?.attempts ?? 0); ; number += 1) {
     try {

@@ -1,11 +1,12 @@
 // A process that was taken for dead while it could not know: when it continues, it begins nothing of what is no longer its.
 import { expect, test } from 'vitest';
 import type { DBOSInstance } from '../../../src/index.js';
+import type { Database } from '../../../src/store/database.js';
 import { forEachDialect, hasPush, onlyOn } from '../../rig/dialects.js';
 import { createEngine, engineOf } from '../../rig/engines.js';
 import { ManualClock, until } from '../../rig/manual-clock.js';
 import { startProxy } from '../../rig/proxy.js';
-import { newHalt } from './succession.js';
+import { type Halt, newHalt } from './succession.js';
 
 const MINUTE = 60_000;
 const config = { applicationVersion: 'v1', executorID: 'one', useListenNotify: false };
@@ -126,7 +127,56 @@ forEachDialect((dialect) => {
     expect(await handle.getResult()).toBe('second');
     expect(attempts).toEqual(['first', 'second']);
   });
+
+  test('a former owner begins no attempt after a look at those of earlier runs that took long', async () => {
+    const attempts: string[] = [];
+    const looking = newHalt();
+    const halt = newHalt();
+    const register = (DBOS: DBOSInstance, name: string) =>
+      DBOS.registerWorkflow(
+        async () => {
+          if (name === 'earlier') return halt.here();
+          if (name === 'first') holdNextRead(engineOf(DBOS).runtime.database, looking);
+          const charge = () => Promise.resolve(void attempts.push(name));
+          return DBOS.runStep(charge, { name: 'charge', retriesAllowed: true });
+        },
+        { name: 'charging' },
+      );
+    const { DBOS: earlier, url } = await createEngine(dialect, config);
+    const charging = register(earlier, 'earlier');
+    await earlier.launch();
+    await earlier.startWorkflow(charging, { workflowID: 'w' })();
+    await halt.reached;
+    await earlier.shutdown();
+    const clock = new ManualClock(Date.now() + MINUTE);
+    const { DBOS: first } = await createEngine(dialect, { ...config, systemDatabaseUrl: url }, clock.settings);
+    register(first, 'first');
+    await first.launch();
+    await looking.reached;
+    const later = new ManualClock(clock.now() + 10 * MINUTE);
+    const { DBOS: second } = await createEngine(dialect, { ...config, systemDatabaseUrl: url }, later.settings);
+    register(second, 'second');
+    await second.launch();
+    await second.retrieveWorkflow('w').getResult();
+
+    clock.advance(10 * MINUTE);
+    looking.release();
+
+    await first.retrieveWorkflow('w').getResult();
+    await first.shutdown();
+    expect(attempts).toEqual(['second']);
+  });
 });
+
+/** Holds the next query of the database back until it is let go. */
+function holdNextRead(database: Database, hold: Halt): void {
+  const read = database.read.bind(database);
+  database.read = async (statement) => {
+    database.read = read;
+    await hold.here();
+    return read(statement);
+  };
+}
 
 onlyOn('postgres', (dialect) => {
   test.skipIf(!hasPush)('a former owner that has lost its lock begins no step before it has looked', async () => {

@@ -16,6 +16,7 @@ import { MissedWakes } from './parking/missed-wakes.js';
 import { Parking } from './parking/parking.js';
 import { Ownership } from './runs/ownership.js';
 import { Runs } from './runs/runs.js';
+import { Slots } from './runs/slots.js';
 import { Runtime, type RuntimeOptions } from './runtime.js';
 import { RetentionService } from './management/retention-service.js';
 import { Scheduler } from './schedules/scheduler.js';
@@ -122,7 +123,7 @@ export class Engine {
 
   /** Opens the store and starts the services. */
   static async launch(options: RuntimeOptions): Promise<Engine> {
-    const runs = new Runs();
+    const runs = new Runs(new Slots(options.config.maxConcurrentWorkflows));
     const runtime = await Runtime.open(options, {
       has: (workflowID) => runs.has(workflowID),
       written: (workflowIDs) => runs.written(workflowIDs),

@@ -6,9 +6,12 @@ import type { ClaimResult } from '../../src/engine/queues/claims.js';
 import { Dispatcher } from '../../src/engine/queues/dispatcher.js';
 import type { Queue } from '../../src/engine/queues/known-queues.js';
 import { type Limits, UNLIMITED } from '../../src/model/queues.js';
+import { Slots } from '../../src/engine/runs/slots.js';
 import { ManualClock } from '../rig/manual-clock.js';
+import { occupy } from '../rig/slots.js';
 
 const POLL_MS = 1_000_000;
+const SLOTS = 1000;
 const WAITING = {
   isWaiting: true,
   hasRoom: true,
@@ -45,12 +48,11 @@ async function setup(...served: Queue[]) {
   const clock = new ManualClock();
   const claims: PendingClaim[] = [];
   const told: string[] = [];
+  const slots = new Slots(SLOTS);
   const state = {
     queues: served,
     waiting: [] as string[],
     partitions: [] as string[],
-    capacity: 1000,
-    running: 0,
     runningAnywhere: 0,
     engines: 1,
   };
@@ -72,12 +74,9 @@ async function setup(...served: Queue[]) {
   const dispatcher = new Dispatcher({
     clock,
     logger: silentLogger,
-    load: {
-      capacity: () => state.capacity,
-      running: () => state.running,
-      engines: () => state.engines,
-      claimsMax: 3,
-    },
+    slots,
+    countEngines: () => state.engines,
+    claimsMax: 3,
     source: {
       findWork: async () => ({ queues: state.queues, waiting: state.waiting }),
       pollMs: () => POLL_MS,
@@ -101,7 +100,7 @@ async function setup(...served: Queue[]) {
     expect(claims.length, 'claims that are under way').toBe(1);
     return claims.shift() as PendingClaim;
   };
-  return { dispatcher, clock, claims, told, state, nextClaim };
+  return { dispatcher, clock, claims, told, state, slots, nextClaim };
 }
 
 test('a place that becomes free while a claim finds the queue full is claimed', async () => {
@@ -201,12 +200,12 @@ test('others learn of a place in a queue whose waiting partitions are full, as f
 });
 
 test('others learn of a place that cannot be used here, because this process is at its own limit', async () => {
-  const { dispatcher, claims, told, state, nextClaim } = await setup(
+  const { dispatcher, claims, told, slots, nextClaim } = await setup(
     queueOf('q', { concurrency: 2, workerConcurrency: 1 }),
   );
   dispatcher.wake('q');
   const claim = await nextClaim();
-  state.running = 1;
+  occupy(slots, 1, { queueName: 'q', partitionKey: 'a' });
   await claim.answer({ taken: 1, left: FULL });
 
   // A workflow was cancelled: its place in the queue is free, but its code still runs.
@@ -220,11 +219,11 @@ test('others learn of a place that cannot be used here, because this process is 
 
 test('others learn of a place in each queue that this process has no room for', async () => {
   const names = ['a', 'b', 'c'];
-  const { dispatcher, claims, told, state } = await setup(...names.map((name) => queueOf(name, { concurrency: 1 })));
+  const { dispatcher, claims, told, slots } = await setup(...names.map((name) => queueOf(name, { concurrency: 1 })));
   for (const name of names) dispatcher.wake(name);
   for (const claim of claims.splice(0)) await claim.answer({ taken: 1, left: FULL });
   expect(claims).toEqual([]);
-  state.capacity = 0;
+  occupy(slots, SLOTS);
 
   for (const name of names) dispatcher.slotFreed(name, null);
   await settled();
@@ -235,12 +234,12 @@ test('others learn of a place in each queue that this process has no room for', 
 });
 
 test('others learn of a place in a partition that cannot be used here', async () => {
-  const { dispatcher, claims, told, state, nextClaim } = await setup(
+  const { dispatcher, claims, told, slots, nextClaim } = await setup(
     queueOf('q', {}, { concurrency: 2, workerConcurrency: 1 }),
   );
   dispatcher.wake('q', 'a');
   const claim = await nextClaim();
-  state.running = 1;
+  occupy(slots, 1, { queueName: 'q', partitionKey: 'a' });
   await claim.answer({ taken: 1, left: PARTITION_FULL });
 
   dispatcher.slotFreed('q', 'a');
@@ -252,10 +251,13 @@ test('others learn of a place in a partition that cannot be used here', async ()
 });
 
 test('a process that has more than its share leaves the partitions that become free to its peers, for a moment', async () => {
-  const { dispatcher, clock, claims, told, state, nextClaim } = await setup(queueOf('q', {}, { concurrency: 1 }));
+  const { dispatcher, clock, claims, told, slots, state, nextClaim } = await setup(
+    queueOf('q', {}, { concurrency: 1 }),
+  );
   dispatcher.wake('q', 'a');
   await (await nextClaim()).answer({ taken: 1, left: PARTITION_FULL });
-  Object.assign(state, { engines: 4, running: 9, runningAnywhere: 9 });
+  Object.assign(state, { engines: 4, runningAnywhere: 9 });
+  occupy(slots, 9, { queueName: 'q' });
 
   dispatcher.slotFreed('q', 'a');
   await settled();
@@ -268,8 +270,9 @@ test('a process that has more than its share leaves the partitions that become f
 });
 
 test('a process whose peers run as much claims from a partition at once', async () => {
-  const { dispatcher, state, nextClaim } = await setup(queueOf('q', {}, { concurrency: 1 }));
-  Object.assign(state, { engines: 4, running: 9, runningAnywhere: 36 });
+  const { dispatcher, slots, state, nextClaim } = await setup(queueOf('q', {}, { concurrency: 1 }));
+  Object.assign(state, { engines: 4, runningAnywhere: 36 });
+  occupy(slots, 9, { queueName: 'q' });
 
   dispatcher.wake('q', 'a');
 
@@ -333,8 +336,8 @@ test('a dispatcher that is stopped during a claim leaves no timer behind', async
 });
 
 test('room that was reserved for a claim that failed is free again', async () => {
-  const { dispatcher, clock, state, nextClaim } = await setup(queueOf('q'), queueOf('other'));
-  state.capacity = 1;
+  const { dispatcher, clock, slots, nextClaim } = await setup(queueOf('q'), queueOf('other'));
+  occupy(slots, SLOTS - 1);
   dispatcher.wake('q');
 
   await (await nextClaim()).fail(new Error('away'));
@@ -388,9 +391,9 @@ test('a claim that gets only what others are meant to run is repeated a few time
 });
 
 test('a full partition in front does not keep the others from their turn', async () => {
-  const { dispatcher, state, nextClaim } = await setup(queueOf('q', {}, { concurrency: 1 }));
+  const { dispatcher, slots, nextClaim } = await setup(queueOf('q', {}, { concurrency: 1 }));
   // Room for one, so that one partition is asked at a time.
-  state.capacity = 1;
+  occupy(slots, SLOTS - 1);
   for (const key of ['a', 'b']) dispatcher.wake('q', key);
 
   const first = await nextClaim();

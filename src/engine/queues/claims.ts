@@ -27,6 +27,7 @@ import { batchHistories, loadHistories, measureHistories } from '../history/load
 import type { Deadlines } from '../runs/deadlines.js';
 import type { Ownership } from '../runs/ownership.js';
 import type { Runs } from '../runs/runs.js';
+import type { SlotHolder } from '../runs/slots.js';
 import type { Standing } from '../liveness/lease.js';
 import type { Runtime } from '../runtime.js';
 import type { Queue } from './known-queues.js';
@@ -143,9 +144,11 @@ export class Claims implements ClaimSource {
   ): Promise<number> {
     const beginning = this.#beginnings.add(owner, idsOf(claimed));
     if (isDoubtful) beginning.noteChange('');
+    this.#fillSlots(claimed);
     return this.#begin(beginning, { claimed, standing });
   }
 
+  /** Returns how many run. */
   async #begin(
     beginning: Beginning,
     what: { readonly claimed: readonly Claimed[]; readonly standing: Standing },
@@ -155,6 +158,21 @@ export class Claims implements ClaimSource {
     } catch (error) {
       await this.handBack(beginning.owner);
       throw error;
+    } finally {
+      this.#releaseSlots(what.claimed);
+    }
+  }
+
+  #fillSlots(claimed: readonly Claimed[]): void {
+    for (const { workflow } of claimed) this.#options.runs.slots.fill(holderOf(workflow));
+  }
+
+  /** Of those that have no run. */
+  #releaseSlots(claimed: readonly Claimed[]): void {
+    const { runs } = this.#options;
+    for (const { workflow } of claimed) {
+      const [run] = runs.of([workflow.workflowID]);
+      if (run?.owner !== workflow.owner) runs.slots.release(holderOf(workflow));
     }
   }
 
@@ -198,6 +216,7 @@ export class Claims implements ClaimSource {
       beginning.expect(idsOf(claimed));
       this.#beginnings.noteChanges(idsOf(claimed), beginning);
       await this.#failRefused(claims.flatMap(({ refused = [] }) => refused));
+      this.#fillSlots(claimed);
       return { results: claims.map(resultOf), begin: () => this.#begin(beginning, { claimed, standing }) };
     } catch (error) {
       this.#beginnings.end(beginning);
@@ -311,6 +330,10 @@ function idsOf(claimed: readonly Claimed[]): string[] {
 
 function idsWithSteps(claimed: readonly Claimed[]): string[] {
   return claimed.filter(({ hasSteps }) => hasSteps).map(({ workflow }) => workflow.workflowID);
+}
+
+function holderOf({ workflowID, owner, queueName, queuePartitionKey }: Claimed['workflow']): SlotHolder {
+  return { workflowID, owner: owner ?? '', queueName, partitionKey: queuePartitionKey };
 }
 
 function ownedOf({ workflow }: Claimed): Owned {

@@ -5,8 +5,9 @@ import { type Clock, sleep } from '../../base/clock.js';
 import type { DLogger } from '../../base/log.js';
 import { Service } from '../../base/service.js';
 import { isUnlimited } from '../../model/queues.js';
+import type { Slots } from '../runs/slots.js';
 import type { Queue } from './known-queues.js';
-import { type ClaimSource, type Load, QueueClaims } from './queue-claims.js';
+import { type ClaimFlight, type ClaimSource, QueueClaims } from './queue-claims.js';
 import { QueueState } from './queue-state.js';
 
 /** What there is to claim, and how to claim it. */
@@ -21,10 +22,11 @@ export interface DispatcherOptions {
   readonly clock: Clock;
   readonly logger: DLogger;
   readonly source: WorkSource;
-  readonly load: Load & {
-    /** Claims that may be in flight at once. */
-    readonly claimsMax: number;
-  };
+  readonly slots: Slots;
+  /** How many engines serve the queue, this one included. */
+  readonly countEngines: (queueName: string) => number;
+  /** Claims that may be in flight at once. */
+  readonly claimsMax: number;
   /** Notifies peers that there may be work on the queue. */
   readonly notifyPeers: (queueName: string, partitionKey?: string) => void;
   /** Spares peers a look: what was announced under these names is claimed, and nothing is left. */
@@ -48,8 +50,6 @@ export class Dispatcher {
   /** Claims whose workflows have not all begun to run. */
   readonly #claims = new Set<Promise<void>>();
   #claimsInFlight = 0;
-  /** Slots that claims in flight may fill. */
-  #reserved = 0;
   #isRunning = false;
   #wakeUp: (() => void) | undefined;
   #isRefreshWanted = false;
@@ -141,29 +141,28 @@ export class Dispatcher {
   reserve(queueName: string, count: number): (() => void) | undefined {
     const state = this.#queues.get(queueName);
     if (!this.#isRunning || !state || state.isPartitioned || !isUnlimited(state.queue.limits.whole)) return undefined;
-    if (this.#options.load.capacity() - this.#reserved < count) return undefined;
-    this.#reserved += count;
+    if (this.#options.slots.free < count) return undefined;
+    const giveBack = this.#options.slots.reserve(count);
     return () => {
-      this.#reserved -= count;
+      giveBack();
       this.#pump();
     };
   }
 
   /**
    * The queue, if the slot of a run that ends may go to the next workflow in the same commit. It may if work is left, and if
-   * peers do not lack it. Some of its runs have no slot any more.
+   * peers do not lack it.
    */
-  findRefillable(queueName: string, slotless = 0): Queue | undefined {
+  findRefillable(queueName: string): Queue | undefined {
     const state = this.#queues.get(queueName);
     if (!this.#isRunning || !state?.hasBacklog || state.isPartitioned) return undefined;
-    const { load } = this.#options;
+    const { slots, countEngines } = this.#options;
     const { concurrency, workerConcurrency, rate } = state.queue.limits.whole;
     if (rate !== null || (concurrency === null && workerConcurrency === null)) return undefined;
-    const engines = state.isSharing ? load.engines(queueName) : 1;
+    const engines = state.isSharing ? countEngines(queueName) : 1;
     const share = concurrency === null ? Infinity : shareOf(concurrency, engines);
     const runningMax = Math.min(share, workerConcurrency ?? Infinity);
-    const isWithin = load.running(queueName) - slotless <= runningMax && load.capacity() + slotless >= 0;
-    return isWithin ? state.queue : undefined;
+    return slots.count(queueName) <= runningMax && slots.free >= 0 ? state.queue : undefined;
   }
 
   /** This process may have capacity for more workflows. */
@@ -178,11 +177,11 @@ export class Dispatcher {
 
   /** Starts as many claims as may be in flight. */
   #pump(): void {
-    const { load } = this.#options;
+    const { claimsMax, slots } = this.#options;
     for (const state of [...this.#announced]) {
-      if (!this.#isRunning || this.#claimsInFlight >= load.claimsMax) return;
+      if (!this.#isRunning || this.#claimsInFlight >= claimsMax) return;
       if (state.isClaiming) continue;
-      const capacity = state.isStopped ? 0 : Math.min(load.capacity() - this.#reserved, CLAIM_MAX);
+      const capacity = state.isStopped ? 0 : Math.min(slots.free, CLAIM_MAX);
       const limit = Math.min(capacity, this.#workerHeadroom(state));
       if (capacity > 0 || state.isStopped) this.#announced.delete(state);
       if (limit > 0) this.#startClaim(state, limit);
@@ -201,12 +200,12 @@ export class Dispatcher {
 
   #workerHeadroom({ queue }: QueueState): number {
     const { workerConcurrency } = queue.limits.whole;
-    return workerConcurrency === null ? Infinity : workerConcurrency - this.#options.load.running(queue.name);
+    return workerConcurrency === null ? Infinity : workerConcurrency - this.#options.slots.count(queue.name);
   }
 
   #startClaim(state: QueueState, limit: number): void {
     state.isClaiming = true;
-    this.#reserved += limit;
+    const giveBack = this.#options.slots.reserve(limit);
     this.#claimsInFlight += 1;
     let isInFlight = true;
     const land = (): void => {
@@ -220,20 +219,20 @@ export class Dispatcher {
       state.beginning = claim;
       if (this.#isRunning) this.#announce(state);
     };
-    const claim = this.#claim(state, limit, goOn).finally(() => {
+    const claim = this.#claim(state, limit, { onAnswer: giveBack, goOn }).finally(() => {
       land();
       // The queue was deleted or the dispatcher stopped meanwhile: cancel timers that the claim may have set.
       if (state.isStopped) state.stop();
-      this.#reserved -= limit;
+      giveBack();
       this.#claims.delete(claim);
       this.#pump();
     });
     this.#claims.add(claim);
   }
 
-  async #claim(state: QueueState, limit: number, goOn: () => void): Promise<void> {
+  async #claim(state: QueueState, limit: number, flight: ClaimFlight): Promise<void> {
     try {
-      const shouldRepeat = await this.#queueClaims.claim(state, limit, goOn);
+      const shouldRepeat = await this.#queueClaims.claim(state, limit, flight);
       if (shouldRepeat && this.#isRunning) this.#announced.add(state);
     } catch (error) {
       const reason = (error as Error).message;

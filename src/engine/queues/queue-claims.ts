@@ -2,6 +2,7 @@
 import { isUnlimited, type Limits } from '../../model/queues.js';
 import type { ClaimRemainder, Share } from '../../store/queues/claim-limits.js';
 import type { ClaimResult, NewClaim } from './claims.js';
+import type { Slots } from '../runs/slots.js';
 import type { Queue } from './known-queues.js';
 import { SCAN_MAX } from './partition-rotation.js';
 import type { QueueState } from './queue-state.js';
@@ -17,16 +18,6 @@ export interface ClaimSource {
   countRunning(queueName: string): Promise<number>;
 }
 
-/** How busy this engine is, and how many engines share its queues. */
-export interface Load {
-  /** How many more workflows this engine may run. */
-  capacity(): number;
-  /** How many workflows from the queue, or from one of its partitions, run here. */
-  running(queueName: string, partitionKey?: string): number;
-  /** How many engines serve the queue, this one included. */
-  engines(queueName: string): number;
-}
-
 export interface PartitionLimit {
   readonly key: string;
   readonly limit: number;
@@ -34,11 +25,21 @@ export interface PartitionLimit {
 
 export interface QueueClaimsOptions {
   readonly source: ClaimSource;
-  readonly load: Load;
+  readonly slots: Slots;
+  /** How many engines serve the queue, this one included. */
+  readonly countEngines: (queueName: string) => number;
   /** Notifies peers that there may be work on the queue. */
   readonly notifyPeers: (queueName: string, partitionKey?: string) => void;
   /** Spares peers a look: what was announced under these names is claimed, and nothing is left. */
   readonly reportClaimed: (queueName: string, names: readonly string[], partitionKey?: string) => void;
+}
+
+/** What becomes known while a claim is in flight. */
+export interface ClaimFlight {
+  /** What it got has taken its slots. */
+  onAnswer(): void;
+  /** The next claim may be sent, although the workflows of this one have not begun. */
+  goOn(): void;
 }
 
 /** Partitions claimed from in one commit. */
@@ -55,28 +56,26 @@ export class QueueClaims {
     this.#options = options;
   }
 
-  /**
-   * Claims at most `limit` workflows and starts to run them. True if the next claim should follow at once. Calls `goOn` if it
-   * need not even wait for them.
-   */
-  async claim(state: QueueState, limit: number, goOn: () => void): Promise<boolean> {
-    const engines = this.#options.load.engines(state.queue.name);
+  /** Claims at most `limit` workflows and starts to run them. True if the next claim should follow at once. */
+  async claim(state: QueueState, limit: number, flight: ClaimFlight): Promise<boolean> {
+    const engines = this.#options.countEngines(state.queue.name);
     const isSharing = engines > 1 && state.isSharing;
     if (state.isPartitioned) return this.#claimPartitions(state, limit, isSharing ? engines : 1);
-    return this.#claimWhole(state, { limit, engines: isSharing ? engines : 1, goOn });
+    return this.#claimWhole(state, { limit, engines: isSharing ? engines : 1, flight });
   }
 
   async #claimWhole(
     state: QueueState,
-    { limit, engines, goOn }: { readonly limit: number; readonly engines: number; readonly goOn: () => void },
+    { limit, engines, flight }: { readonly limit: number; readonly engines: number; readonly flight: ClaimFlight },
   ): Promise<boolean> {
     const { queue, hasFreed } = state;
-    const { load, source, notifyPeers } = this.#options;
+    const { slots, source, notifyPeers } = this.#options;
     const isSharing = engines > 1;
     state.hasFreed = false;
     const names = state.takeNames();
-    const share = isSharing ? { engines, running: load.running(queue.name) } : undefined;
+    const share = isSharing ? { engines, running: slots.count(queue.name) } : undefined;
     const claim = await source.claim(queue, limit, share);
+    flight.onAnswer();
     const { taken, begin } = claim;
     const left = besideRivals(queue, claim);
     // In the order of the queue, and no more than two claims in memory.
@@ -86,7 +85,7 @@ export class QueueClaims {
     const isOverlapping = taken >= limit && left.isWaiting && !isSharing && isUnlimited(queue.limits.whole);
     if (isOverlapping && isUnlimitedNow) {
       state.settle(taken, isSharing, left);
-      goOn();
+      flight.goOn();
       // By then it is on its way: runs begin at once, and take their time.
       await new Promise((resolve) => setImmediate(resolve));
       await begin();
@@ -187,9 +186,9 @@ export class QueueClaims {
 
   /** How many more may start here if all engines share the concurrency limits evenly. */
   async #shareOf({ queue, partitions }: QueueState, engines: number): Promise<number> {
-    const { load, source } = this.#options;
+    const { slots, source } = this.#options;
     const { name, limits } = queue;
-    const running = load.running(name);
+    const running = slots.count(name);
     const shareOf = (all: number): number => Math.ceil(all / engines) - running;
     const share = limits.whole.concurrency === null ? Infinity : shareOf(limits.whole.concurrency);
     const each = limits.partition?.concurrency ?? null;
@@ -219,11 +218,11 @@ export class QueueClaims {
     keys: readonly string[],
     { limit, hasFreed }: { readonly limit: number; readonly hasFreed: boolean },
   ): PartitionLimit[] {
-    const { load, notifyPeers } = this.#options;
+    const { slots, notifyPeers } = this.#options;
     const { workerConcurrency = null } = queue.limits.partition ?? {};
     const part = Math.max(1, Math.floor(limit / Math.max(keys.length, 1)));
     return keys.flatMap((key) => {
-      const headroom = workerConcurrency === null ? part : workerConcurrency - load.running(queue.name, key);
+      const headroom = workerConcurrency === null ? part : workerConcurrency - slots.count(queue.name, key);
       if (headroom > 0) return [{ key, limit: Math.min(part, headroom) }];
       partitions.block(key);
       if (hasFreed) notifyPeers(queue.name, key);

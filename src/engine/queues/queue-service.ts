@@ -89,8 +89,8 @@ export class QueueService {
   #createRefills(runs: Runs, claims: Claims): Refills {
     return new Refills({
       clock: this.#runtime.clock,
-      runs,
-      findQueue: (queueName, slotless) => this.#dispatcher.findRefillable(queueName, slotless),
+      slots: runs.slots,
+      findQueue: (queueName) => this.#dispatcher.findRefillable(queueName),
       newTerms: (queue) => claims.newTerms(queue),
       launch: (claimed, standing, options) => claims.launch(claimed, standing, options),
       handBack: (owner) => claims.handBack(owner),
@@ -111,12 +111,9 @@ export class QueueService {
         findPartitions: (queueName, after, limit) => claims.findPartitions(queueName, after, limit),
         countRunning: (queueName) => claims.countRunning(queueName),
       },
-      load: {
-        claimsMax: config.maxConcurrentQueueDispatches,
-        capacity: () => config.maxConcurrentWorkflows - runs.queuedCount,
-        running: (queueName, partitionKey) => runs.countIn(queueName, partitionKey),
-        engines: (queueName) => 1 + peers.peersServing(queueName).length,
-      },
+      slots: runs.slots,
+      claimsMax: config.maxConcurrentQueueDispatches,
+      countEngines: (queueName) => 1 + peers.peersServing(queueName).length,
       notifyPeers: (queueName, partitionKey) => bus.publishElsewhere(topics.work, { queueName, partitionKey }),
       reportClaimed: (queueName, names, partitionKey) => this.#offers.report({ queueName, partitionKey }, names),
     });

@@ -5,15 +5,15 @@ import type { Claimed } from '../../store/queues/claims.js';
 import type { Refill, RefillTerms } from '../../store/queues/refills.js';
 import type { Standing } from '../liveness/lease.js';
 import type { Run } from '../runs/run.js';
-import { addTo, type ExpectedRun, type Runs } from '../runs/runs.js';
+import type { Slots } from '../runs/slots.js';
 import type { LaunchOptions, RefillClaim } from './claims.js';
 import type { Queue } from './known-queues.js';
 
 export interface RefillsOptions {
   readonly clock: Clock;
-  readonly runs: Pick<Runs, 'expect' | 'unexpect'>;
-  /** The queue, if a run of it that ends may be followed by the next workflow here. Some of its runs have no slot any more. */
-  findQueue(queueName: string, slotless: number): Queue | undefined;
+  readonly slots: Slots;
+  /** The queue, if a run of it that ends may be followed by the next workflow here. */
+  findQueue(queueName: string): Queue | undefined;
   newTerms(queue: Queue): RefillClaim;
   /** Runs claimed workflows, and returns how many run. If that fails, hands them back. */
   launch(claimed: readonly Claimed[], standing: Standing, options: LaunchOptions): Promise<number>;
@@ -37,16 +37,16 @@ const FOREIGN_LOOK_MS = 1000;
 class QueueRefill implements Refill {
   readonly terms: RefillTerms;
   readonly looksForForeign: boolean;
+  readonly #run: Run;
   readonly #claim: RefillClaim;
   readonly #refills: Refills;
   readonly #over = deferred<void>();
   #state: 'offered' | 'begun' | 'withdrawn' = 'offered';
   #isFilled = false;
-  /** Whether the run that ends is still counted. */
-  hasRun = true;
 
-  constructor(refills: Refills, { looksForForeign, ...claim }: RefillOptions) {
+  constructor(refills: Refills, run: Run, { looksForForeign, ...claim }: RefillOptions) {
     this.#refills = refills;
+    this.#run = run;
     this.terms = claim.terms;
     this.looksForForeign = looksForForeign;
     this.#claim = claim;
@@ -64,7 +64,8 @@ class QueueRefill implements Refill {
 
   end(isFilled: boolean): void {
     this.#isFilled = isFilled;
-    if (isFilled && this.hasRun) this.#refills.countSlotless(this.terms.queueName, 1);
+    // Its handles hear later that it has ended.
+    if (isFilled) this.#refills.releaseSlot(this.#run);
     this.#over.resolve();
   }
 
@@ -90,8 +91,6 @@ class QueueRefill implements Refill {
 export class Refills {
   readonly #options: RefillsOptions;
   readonly #offered = new Map<Run, QueueRefill>();
-  /** Runs whose slots are taken, and which are about to be removed, by queue. */
-  readonly #slotless = new Map<string, number>();
   /** What has been claimed and is about to run. */
   readonly #launches = new Set<Promise<void>>();
 
@@ -110,10 +109,10 @@ export class Refills {
     const { clock } = this.#options;
     const looksForForeign = clock.monotonic() - this.#lookedAt >= FOREIGN_LOOK_MS;
     if (this.areForeignConnected && !looksForForeign) return undefined;
-    const queue = this.#options.findQueue(queueName, this.#slotless.get(queueName) ?? 0);
+    const queue = this.#options.findQueue(queueName);
     if (!queue) return undefined;
     if (looksForForeign) this.#lookedAt = clock.monotonic();
-    const refill = new QueueRefill(this, { ...this.#options.newTerms(queue), looksForForeign });
+    const refill = new QueueRefill(this, run, { ...this.#options.newTerms(queue), looksForForeign });
     this.#offered.set(run, refill);
     return refill;
   }
@@ -123,15 +122,12 @@ export class Refills {
     const refill = this.#offered.get(run);
     this.#offered.delete(run);
     if (!refill) return false;
-    refill.hasRun = false;
     void refill.withdraw();
-    if (!refill.isFilled) return false;
-    this.countSlotless(refill.terms.queueName, -1);
-    return true;
+    return refill.isFilled;
   }
 
-  countSlotless(queueName: string, change: 1 | -1): void {
-    addTo(this.#slotless, queueName, change);
+  releaseSlot(run: Run): void {
+    this.#options.slots.release(run);
   }
 
   /** Resolves when those offered so far claim nothing any more, and what they have claimed runs. */
@@ -142,22 +138,10 @@ export class Refills {
 
   launch(claimed: readonly Claimed[], { terms, standing, hasChanged }: RefillClaim): void {
     const { owner, queueName } = terms;
-    const launching = this.#launch(claimed, standing, { owner, isDoubtful: hasChanged() }).then((running) => {
+    const launching = this.#options.launch(claimed, standing, { owner, isDoubtful: hasChanged() }).then((running) => {
       if (running < claimed.length) this.#options.onLost(queueName);
     });
     this.#track(launching);
-  }
-
-  async #launch(...args: Parameters<RefillsOptions['launch']>): Promise<number> {
-    const { runs } = this.#options;
-    const [claimed] = args;
-    const expected = claimed.map(({ workflow }) => expectedOf(workflow));
-    for (const one of expected) runs.expect(one);
-    try {
-      return await this.#options.launch(...args);
-    } finally {
-      for (const one of expected) runs.unexpect(one);
-    }
   }
 
   handBack({ owner }: RefillTerms): void {
@@ -172,8 +156,4 @@ export class Refills {
       .finally(() => this.#launches.delete(tracked));
     this.#launches.add(tracked);
   }
-}
-
-function expectedOf({ workflowID, owner, queueName, queuePartitionKey }: Claimed['workflow']): ExpectedRun {
-  return { workflowID, owner: owner ?? '', queueName, partitionKey: queuePartitionKey };
 }

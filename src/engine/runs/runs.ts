@@ -1,11 +1,17 @@
+<<<<<<< HEAD
 // The runs of this process: which workflows run here, how each run ends, and how many came from each queue.
 import type { Deadline } from '../../base/time-limit.js';
+=======
+// The runs of this process: which workflows run here, and how each run ends.
+import type { Clock } from '../../base/clock.js';
+>>>>>>> f8ecc544 (Count the slots of an engine in one place)
 import { type Deferred, deferred } from '../../base/deferred.js';
 import { DBOSWorkflowCancelledError, DBOSWorkflowConflictError } from '../../model/errors/errors.js';
 import type { Owned } from '../../store/runs/lifecycle.js';
 import { RunSpans } from '../tracing.js';
 import { outcomeOfStopped, execute, type Invocation, type OfferRefill, type RunOutcome } from './execute.js';
 import type { Run } from './run.js';
+import type { Slots } from './slots.js';
 
 export interface RunObserver {
   /** A run has ended; its handles resolve afterwards. `isRecorded`: it has recorded the outcome durably. */
@@ -15,9 +21,6 @@ export interface RunObserver {
   /** The run waits for something outside of it, and does not count against this process's capacity meanwhile. */
   onWaiting?(run: Run): void;
 }
-
-/** A run that is about to begin, as far as it is counted. */
-export type ExpectedRun = Pick<Run, 'workflowID' | 'owner' | 'queueName' | 'partitionKey'>;
 
 /** How a run ends, and whether code in this process waits for it. */
 export class RunEnding {
@@ -60,20 +63,13 @@ export class Runs {
   /** The latest run of each workflow here. An earlier one may still be ending. */
   readonly #latest = new Map<string, Run>();
   readonly #observers: RunObserver[] = [];
-  #queued = 0;
-  /** Runs from queues that wait for something outside of them. */
-  readonly #waiting = new Set<Run>();
-  /** How many runs came from each queue. */
-  readonly #queueCounts = new Map<string, number>();
-  /** And from each of its partitions, by `partitionKeyOf`. */
-  readonly #partitionCounts = new Map<string, number>();
-  /** Runs that are about to begin, and are counted already. */
-  readonly #expected = new Set<string>();
   #isStopping = false;
   /** Set by the queues. */
   offerRefill: OfferRefill | undefined;
   /** Set by the queues. Whether a workflow was claimed here and is about to run. */
   isBeginning: (owned: Owned) => boolean = () => false;
+
+  constructor(readonly slots: Slots) {}
 
   observe(observer: RunObserver): void {
     this.#observers.push(observer);
@@ -88,8 +84,7 @@ export class Runs {
     const ending = new RunEnding();
     this.#ends.set(run, ending);
     this.#latest.set(run.workflowID, run);
-    const isCounted = this.#expected.size > 0 && this.#expected.delete(keyOf(run));
-    if (!isCounted) this.#count(run, 1);
+    this.slots.fill(run);
     run.waits.onWaiting = (isWaiting) => this.#setWaiting(run, isWaiting);
     const { tracer } = run.runtime;
     if (tracer) run.spans = new RunSpans(tracer, invocation);
@@ -104,17 +99,6 @@ export class Runs {
     return ending;
   }
 
-  /** Counts the run of a claimed workflow from now on: to load what it needs may take a while. */
-  expect(run: ExpectedRun): void {
-    this.#expected.add(keyOf(run));
-    this.#count(run, 1);
-  }
-
-  /** It does not begin, unless it has. */
-  unexpect(run: ExpectedRun): void {
-    if (this.#expected.delete(keyOf(run))) this.#count(run, -1);
-  }
-
   /** Undefined for a run that has left. */
   #remove(run: Run, isRecorded: boolean): RunEnding | undefined {
     const ending = this.#ends.get(run);
@@ -123,8 +107,7 @@ export class Runs {
     run.history?.end();
     run.spans?.endAll();
     if (this.#latest.get(run.workflowID) === run) this.#latest.delete(run.workflowID);
-    this.#count(run, -1);
-    this.#waiting.delete(run);
+    this.slots.release(run);
     for (const observer of this.#observers) observer.onEnded?.(run, isRecorded);
     this.#free(run, isRecorded);
     return ending;
@@ -139,15 +122,8 @@ export class Runs {
   comeBack(run: Run): void {
     this.#ends.set(run, new RunEnding());
     this.#latest.set(run.workflowID, run);
-    this.#count(run, 1);
+    this.slots.fill(run);
     if (run.waits.isWaiting) this.#setWaiting(run, true);
-  }
-
-  #count({ queueName, partitionKey }: Pick<Run, 'queueName' | 'partitionKey'>, change: 1 | -1): void {
-    if (queueName === null) return;
-    this.#queued += change;
-    addTo(this.#queueCounts, queueName, change);
-    if (partitionKey !== null) addTo(this.#partitionCounts, partitionKeyOf(queueName, partitionKey), change);
   }
 
   #free(run: Run, isRecorded: boolean): void {
@@ -155,8 +131,7 @@ export class Runs {
   }
 
   #setWaiting(run: Run, isWaiting: boolean): void {
-    if (isWaiting && run.queueName !== null && this.#ends.has(run)) this.#waiting.add(run);
-    else this.#waiting.delete(run);
+    this.slots.setWaiting(run, isWaiting);
     if (isWaiting) for (const observer of this.#observers) observer.onWaiting?.(run);
   }
 
@@ -200,17 +175,6 @@ export class Runs {
     return [...this.#ends.keys()];
   }
 
-  /** How many runs from queues count against this process's capacity: those that wait for something outside do not. */
-  get queuedCount(): number {
-    return this.#queued - this.#waiting.size;
-  }
-
-  /** How many runs came from a queue, or from one of its partitions. */
-  countIn(queueName: string, partitionKey?: string): number {
-    if (partitionKey === undefined) return this.#queueCounts.get(queueName) ?? 0;
-    return this.#partitionCounts.get(partitionKeyOf(queueName, partitionKey)) ?? 0;
-  }
-
   has(workflowID: string): boolean {
     return this.#latest.has(workflowID);
   }
@@ -243,19 +207,4 @@ function reportUnlessAwaited({ runtime, workflowID, registration }: Run, ending:
     const description = error instanceof Error ? (error.stack ?? error.message) : String(error);
     runtime.logger.error(`Workflow "${workflowID}" (${registration.name}) failed: ${description}`);
   });
-}
-
-/** Counters at zero are not kept. */
-export function addTo(counts: Map<string, number>, name: string, change: number): void {
-  const count = (counts.get(name) ?? 0) + change;
-  if (count === 0) counts.delete(name);
-  else counts.set(name, count);
-}
-
-function keyOf({ workflowID, owner }: Owned): string {
-  return `${owner} ${workflowID}`;
-}
-
-function partitionKeyOf(queueName: string, partitionKey: string): string {
-  return JSON.stringify([queueName, partitionKey]);
 }

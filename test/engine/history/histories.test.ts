@@ -72,7 +72,7 @@ forEachDialect((dialect) => {
     await second.launch();
 
     const { runs } = engineOf(second);
-    await until(() => runs.all.length === WORKFLOWS && runs.queuedCount === 0);
+    await until(() => runs.all.length === WORKFLOWS && runs.slots.busy === 0);
     expect(Math.max(...lengths)).toBeLessThanOrEqual(HISTORY_BATCH_BYTES);
     expect(lengths.filter((length) => length > TEXT.length).length).toBeGreaterThanOrEqual(2);
     expect(runs.all.map(({ history }) => history?.at(0))).toEqual(Array.from({ length: WORKFLOWS }, () => undefined));
@@ -97,7 +97,7 @@ forEachDialect((dialect) => {
     const statuses = (await second.listWorkflows({})).map(({ status }) => status);
     expect(statuses).toEqual(Array.from({ length: WORKFLOWS }, () => 'PENDING'));
     halt.release();
-    await until(() => runs.all.length === WORKFLOWS && runs.queuedCount === 0);
+    await until(() => runs.all.length === WORKFLOWS && runs.slots.busy === 0);
   });
 
   describe('a history larger than what is read at once', () => {

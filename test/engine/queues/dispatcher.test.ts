@@ -7,9 +7,11 @@ import type { Queue } from '../../../src/engine/queues/known-queues.js';
 import { type Limits, UNLIMITED } from '../../../src/model/queues.js';
 import type { DBOSInstance } from '../../../src/index.js';
 import type { Sql } from '../../../src/sql/sql.js';
+import { Slots } from '../../../src/engine/runs/slots.js';
 import { forEachDialect, hasPush } from '../../rig/dialects.js';
 import { createEngine, engineOf } from '../../rig/engines.js';
 import { ManualClock, until } from '../../rig/manual-clock.js';
+import { occupy } from '../../rig/slots.js';
 import { newHalt } from '../runs/succession.js';
 
 const NOTHING_LEFT = {
@@ -34,7 +36,10 @@ describe('a dispatcher', () => {
   /** A dispatcher of these queues. Its claims are noted and end when the test says how. */
   async function setup(
     names: readonly string[],
-    fields: Partial<WorkSource & DispatcherOptions['load'] & Pick<DispatcherOptions, 'notifyPeers'>> = {},
+    {
+      slots = new Slots(1000),
+      ...fields
+    }: Partial<WorkSource & Pick<DispatcherOptions, 'slots' | 'claimsMax' | 'countEngines' | 'notifyPeers'>> = {},
   ) {
     const clock = new ManualClock();
     const claims: { queue: string; limit: number; end(result: Partial<NewClaim>): void; fail(): void }[] = [];
@@ -59,22 +64,28 @@ describe('a dispatcher', () => {
           claims.push({
             queue: name,
             limit,
-            end: (result) => ended.resolve({ taken: 0, left: NOTHING_LEFT, begin: async () => {}, ...result }),
+            end: (result) => {
+              occupy(slots, result.taken ?? 0, { queueName: name });
+              ended.resolve({ taken: 0, left: NOTHING_LEFT, begin: async () => {}, ...result });
+            },
             fail: () => ended.reject(new Error('The database is away.')),
           });
           return ended.promise.finally(() => underWay.delete(name));
         },
         ...fields,
       },
-      load: { capacity: () => 1000, running: () => 0, engines: () => 1, claimsMax: 2, ...fields },
+      slots,
+      countEngines: () => 1,
+      claimsMax: 2,
       reportClaimed: () => {},
       notifyPeers: () => {},
-      ...(fields.notifyPeers && { notifyPeers: fields.notifyPeers }),
+      ...fields,
     });
     const started = dispatcher.start();
     await until(() => looks === 1 || 'findWork' in fields);
     await turns();
-    return { clock, dispatcher, started, claims, looks: () => looks, queuesOf: () => claims.map(({ queue }) => queue) };
+    const queuesOf = () => claims.map(({ queue }) => queue);
+    return { clock, dispatcher, started, claims, slots, looks: () => looks, queuesOf };
   }
 
   /** Lets everything happen that needs no time. */
@@ -116,13 +127,13 @@ describe('a dispatcher', () => {
   });
 
   test('claims again at once as long as it gets all it may take', async () => {
-    const { dispatcher, claims } = await setup(['a'], { capacity: () => 10 });
+    const { dispatcher, claims } = await setup(['a'], { slots: new Slots(400) });
 
     dispatcher.wake('a');
-    claims[0]?.end({ taken: 10, left: { ...NOTHING_LEFT, isWaiting: true } });
+    claims[0]?.end({ taken: 300, left: { ...NOTHING_LEFT, isWaiting: true } });
     await turns();
 
-    expect(claims.map(({ limit }) => limit)).toEqual([10, 10]);
+    expect(claims.map(({ limit }) => limit)).toEqual([300, 100]);
     claims[1]?.end({});
     await dispatcher.stop();
   });
@@ -168,7 +179,7 @@ describe('a dispatcher', () => {
   });
 
   test('leaves slots for what is still to begin', async () => {
-    const { dispatcher, claims } = await setup(['a'], { capacity: () => 700 });
+    const { dispatcher, claims } = await setup(['a'], { slots: new Slots(700) });
     const claimed = fullClaim();
     dispatcher.wake('a');
     claims[0]?.end(claimed);
@@ -180,11 +191,11 @@ describe('a dispatcher', () => {
     claimed.begun.resolve();
     await turns();
 
-    expect(claims.map(({ limit }) => limit)).toEqual([300, 300, 300]);
+    expect(claims.map(({ limit }) => limit)).toEqual([300, 300, 100]);
   });
 
   test('serves another queue while the workflows of a full claim begin', async () => {
-    const { dispatcher, claims, queuesOf } = await setup(['a', 'b'], { claimsMax: 1, capacity: () => 350 });
+    const { dispatcher, claims, queuesOf } = await setup(['a', 'b'], { claimsMax: 1, slots: new Slots(350) });
     dispatcher.wake('a');
     dispatcher.wake('b');
     claims[0]?.end(fullClaim());
@@ -220,7 +231,7 @@ describe('a dispatcher', () => {
   ])('counts what has begun before it claims again from %s', async (_, limits, engines) => {
     const { dispatcher, claims } = await setup([], {
       findWork: async () => ({ queues: [queueOf('a', limits)], waiting: [] }),
-      engines: () => engines,
+      countEngines: () => engines,
     });
     const claimed = fullClaim();
     dispatcher.wake('a');
@@ -247,7 +258,7 @@ describe('a dispatcher', () => {
   });
 
   test('never claims more at a time than is well for one statement', async () => {
-    const { dispatcher, claims } = await setup(['a'], { capacity: () => 100_000 });
+    const { dispatcher, claims } = await setup(['a'], { slots: new Slots(100_000) });
 
     dispatcher.wake('a');
 
@@ -257,12 +268,12 @@ describe('a dispatcher', () => {
   });
 
   test('claims nothing while the process is full, and goes on when a run has ended', async () => {
-    let capacity = 0;
-    const { dispatcher, claims } = await setup(['a'], { capacity: () => capacity });
+    const { dispatcher, claims, slots } = await setup(['a'], { slots: new Slots(1) });
+    const release = occupy(slots, 1);
 
     dispatcher.wake('a');
     expect(claims).toEqual([]);
-    capacity = 1;
+    release();
     dispatcher.slotFreed('a', null);
 
     expect(claims.map(({ limit }) => limit)).toEqual([1]);
@@ -273,11 +284,9 @@ describe('a dispatcher', () => {
   test('takes its part of a partitioned queue that others serve too, and the rest when nobody wants it', async () => {
     const limits: number[] = [];
     const told: string[] = [];
-    let running = 0;
-    const { clock, dispatcher } = await setup([], {
+    const { clock, dispatcher, slots } = await setup([], {
       findWork: async () => ({ queues: [partitioned], waiting: [] }),
-      engines: () => 3,
-      running: () => running,
+      countEngines: () => 3,
       claimPartitions: async (_, partitions) => {
         limits.push(...partitions.map(({ limit }) => limit));
         return partitions.map(() => ({ taken: 1, left: { ...NOTHING_LEFT, isWaiting: limits.length === 1 } }));
@@ -290,7 +299,7 @@ describe('a dispatcher', () => {
     expect(limits).toEqual([3]);
 
     // One more than its part runs; the place of one that ends is left to others for a moment.
-    running = 3;
+    occupy(slots, 3, { queueName: 'parts' });
     dispatcher.slotFreed('parts', 'key');
     await turns();
     expect([limits, told]).toEqual([[3], ['parts']]);

@@ -5,6 +5,7 @@ import { deferred } from '../../../src/base/deferred.js';
 import { silentLogger } from '../../../src/base/log.js';
 import { Dispatcher } from '../../../src/engine/queues/dispatcher.js';
 import type { Queue } from '../../../src/engine/queues/known-queues.js';
+import { Slots } from '../../../src/engine/runs/slots.js';
 import type { TestSettings } from '../../../src/facade/dbos.js';
 import { type Limits, type QueueParameters, UNLIMITED } from '../../../src/model/queues.js';
 import { sql } from '../../../src/sql/sql.js';
@@ -13,6 +14,7 @@ import type { Row } from '../../../src/store/database.js';
 import { forEachDialect, onlyOn, type TestDialect } from '../../rig/dialects.js';
 import { createEngine, engineOf } from '../../rig/engines.js';
 import { ManualClock, until } from '../../rig/manual-clock.js';
+import { occupy } from '../../rig/slots.js';
 
 /** How often an engine looks for workers of DBOS. */
 const LOOK_MS = 1000;
@@ -132,6 +134,8 @@ describe('a dispatcher', () => {
   async function mayRefill({ limits, engines = 1, running = 1, isPartitioned = false, capacity = 10 }: Situation) {
     const whole = { ...UNLIMITED, ...limits };
     const queue: Queue = { name: 'q', limits: { whole, partition: isPartitioned ? UNLIMITED : null }, pollMs: 1000 };
+    const slots = new Slots(capacity + running);
+    occupy(slots, running, { queueName: 'q' });
     const dispatcher = new Dispatcher({
       clock: new ManualClock(),
       logger: silentLogger,
@@ -143,7 +147,9 @@ describe('a dispatcher', () => {
         findPartitions: async () => [],
         countRunning: async () => 0,
       },
-      load: { capacity: () => capacity, running: () => running, engines: () => engines, claimsMax: 2 },
+      slots,
+      countEngines: () => engines,
+      claimsMax: 2,
       reportClaimed: () => {},
       notifyPeers: () => {},
     });

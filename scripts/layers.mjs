@@ -68,8 +68,6 @@ const OWN_SUBROOMS = {
   cli: ['commands', 'dashboard', 'project'],
 };
 
-const FOLDER_FILES_MAX = 20;
-
 const ENVIRONMENT_ALLOWED = [/^engine\/config\/config\.ts$/, /^cli\//];
 /** A `let`, or a collection that is filled later, at the top level of a module. */
 const MODULE_STATE = /^(?:export )?(?:let |const \w+(?:: [^=]+)? = new (?:Map|Set|WeakMap|WeakSet|Array)\b[^;]*\(\);)/m;
@@ -84,9 +82,7 @@ export function findViolations(sourceFolder) {
     ...files.flatMap((file) => roomViolations(file, withTypes.get(file))),
     ...files.flatMap((file) => subroomViolations(file)),
     ...files.flatMap((file) => contentViolations(sourceFolder, file)),
-    ...crowdedFolders(files),
     ...cycles(imported),
-    ...knots(withTypes),
   ];
 }
 
@@ -130,16 +126,6 @@ function subroomViolations(file) {
   return [`${file}: "${folders.join('/')}" is no sub-room of "${room}"`];
 }
 
-function crowdedFolders(files) {
-  const counts = new Map();
-  for (const file of files) counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1);
-  return [...counts]
-    .filter(([, count]) => count > FOLDER_FILES_MAX)
-    .map(
-      ([folder, count]) => `${folder} holds ${count} files; divide it into sub-rooms of ${FOLDER_FILES_MAX} at most`,
-    );
-}
-
 function contentViolations(sourceFolder, file) {
   const text = readFileSync(join(sourceFolder, file), 'utf8');
   const code = text.replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '');
@@ -171,39 +157,6 @@ function cycles(imports) {
     done.add(file);
   };
   for (const file of imports.keys()) visit(file, []);
-  return found;
-}
-
-/** Two files may name each other's types. More than that is a knot: none of them can be understood without the rest. */
-const KNOT_MAX = 2;
-
-function knots(imports) {
-  return components(imports)
-    .filter((component) => component.length > KNOT_MAX)
-    .map((component) => `${component.length} files import each other in circles: ${component.toSorted().join(', ')}`);
-}
-
-/** The strongly connected components of the imports (Tarjan). */
-export function components(imports) {
-  const found = [];
-  const stack = [];
-  const state = new Map();
-  const visit = (file) => {
-    const own = { index: state.size, low: state.size, isOnStack: true };
-    state.set(file, own);
-    stack.push(file);
-    for (const target of imports.get(file) ?? []) {
-      const other = state.get(target);
-      if (!other) own.low = Math.min(own.low, visit(target).low);
-      else if (other.isOnStack) own.low = Math.min(own.low, other.index);
-    }
-    if (own.low !== own.index) return own;
-    const component = stack.splice(stack.indexOf(file));
-    for (const member of component) state.get(member).isOnStack = false;
-    found.push(component);
-    return own;
-  };
-  for (const file of imports.keys()) if (!state.has(file)) visit(file);
   return found;
 }
 

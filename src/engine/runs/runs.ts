@@ -1,10 +1,5 @@
-<<<<<<< HEAD
-// The runs of this process: which workflows run here, how each run ends, and how many came from each queue.
-import type { Deadline } from '../../base/time-limit.js';
-=======
 // The runs of this process: which workflows run here, and how each run ends.
-import type { Clock } from '../../base/clock.js';
->>>>>>> f8ecc544 (Count the slots of an engine in one place)
+import type { Deadline } from '../../base/time-limit.js';
 import { type Deferred, deferred } from '../../base/deferred.js';
 import { DBOSWorkflowCancelledError, DBOSWorkflowConflictError } from '../../model/errors/errors.js';
 import type { Owned } from '../../store/runs/lifecycle.js';

@@ -70,10 +70,14 @@ export class Liveness {
   readonly #patrol: DueLoop;
   #peers: readonly Peer[] = [];
   #peersChanged = new AbortController();
-  /** Until then no lease counts as expired: the database was down, and no engine could renew its lease. */
-  #graceUntil = 0;
+  /**
+   * Since then engines can renew their leases, by the monotonic clock. Before, this one could not renew its own in time: the
+   * database was down, its clock was set, or the machine was suspended. So the leases of others may be over although they are
+   * alive, and each gets the length of its lease to renew it.
+   */
+  #graceSince = -Infinity;
   #lastTakeOverAt = -Infinity;
-  #lastLookAt = 0;
+  #lastLookAt = Number.MIN_SAFE_INTEGER;
   /** When the first lease of a peer ends, as far as this engine has heard. */
   #peersEndAt = Infinity;
   #reloading: Promise<void> | undefined;
@@ -89,7 +93,11 @@ export class Liveness {
     this.#ownership = ownership;
     this.#incarnation = incarnationOf(runtime);
     this.#leaseMs = runtime.config.leaseSeconds * 1000;
-    this.#presence = presenceOn(database, clock, this.#leaseMs / 3);
+    this.#presence = presenceOn(database, {
+      clock,
+      renewalMs: this.#leaseMs / 3,
+      lockSession: () => (runtime.hasPush ? runtime.store.listener.session : 1),
+    });
     this.#recovery = new Recovery(runtime);
     runtime.lease.renew = () => this.#renew();
     const onFailure = (error: unknown): void => logger.error(error);
@@ -113,7 +121,9 @@ export class Liveness {
     await this.#register();
     lease.renewedSince(asked);
     await this.#reloadPeers();
-    for (const peer of await this.#presence.findGone(this.#peers)) await this.#takeOver(peer, { ifLeaseOver: false });
+    for (const peer of await this.#presence.findGone(this.#peers)) await this.#takeOver(peer, { byLease: false });
+    // An outage may have ended just now: others are not over it yet if they are there although their leases are over.
+    if (this.#peers.some((peer) => peer.isLeaseOver && this.#presence.isVisible(peer))) this.#beginGrace();
     await this.#takeOverExpired();
     await this.#recovery.takeOverUnlisted();
     this.#heartbeat.start();
@@ -188,37 +198,44 @@ export class Liveness {
   /** In one statement with the unlisted engines, if those are wanted too: an idle engine sends few. */
   async #readPeers(): Promise<readonly Peer[]> {
     const { database, incarnationID } = this.#runtime;
-    if (!this.#unlisted) return listPeers(database, incarnationID);
-    const { peers, unlisted } = await surveyEngines(database, incarnationID);
-    this.#unlisted = unlisted;
-    return peers;
+    let peers: readonly Peer[];
+    if (this.#unlisted) ({ peers, unlisted: this.#unlisted } = await surveyEngines(database));
+    else peers = await listPeers(database);
+    const own = peers.find((peer) => peer.incarnationID === incarnationID);
+    if (!own || own.isLate) this.#beginGrace();
+    return peers.filter((peer) => peer !== own);
   }
 
   async #takeOverExpired(): Promise<void> {
-    // After a database outage all leases have expired. Give live engines time to renew theirs.
-    if (this.#runtime.clock.now() < this.#graceUntil) return;
-    for (const peer of this.#peers) if (peer.isLeaseOver) await this.#takeOver(peer, { ifLeaseOver: true });
+    const waitedMs = this.#runtime.clock.monotonic() - this.#graceSince;
+    for (const peer of this.#peers) {
+      if (peer.isLeaseOver && waitedMs >= peer.leaseMs) await this.#takeOver(peer, { byLease: true });
+    }
   }
 
-  async #takeOver(peer: Peer, guard: { readonly ifLeaseOver: boolean }): Promise<void> {
-    await this.#recovery.takeOver(peer, guard);
+  async #takeOver(peer: Peer, how: { readonly byLease: boolean }): Promise<void> {
+    if (!(await this.#recovery.takeOver(peer, how))) return;
     this.#peers = this.#peers.filter((other) => other !== peer);
-    this.#lastTakeOverAt = this.#runtime.clock.now();
+    this.#lastTakeOverAt = this.#runtime.clock.monotonic();
     this.#patrol.wake();
+  }
+
+  #beginGrace(): void {
+    this.#graceSince = this.#runtime.clock.monotonic();
   }
 
   /** Covers lost notifications, expired leases and late statements. Returns when to look again. */
   async #lookAround(): Promise<number> {
     const { clock } = this.#runtime;
-    const leftMs = this.#lookDueAt - clock.now();
+    const leftMs = this.#lookDueAt - clock.monotonic();
     if (leftMs > 0) return leftMs;
     this.#unlisted = [];
     await this.#reloadPeers();
     await this.#takeOverExpired();
     await this.#recovery.takeOverUnlisted(this.#unlisted);
     this.#unlisted = undefined;
-    this.#lastLookAt = clock.now();
-    return this.#lookDueAt - clock.now();
+    this.#lastLookAt = clock.monotonic();
+    return this.#lookDueAt - clock.monotonic();
   }
 
   /**
@@ -229,33 +246,34 @@ export class Liveness {
     const lookAt = this.#lastLookAt;
     const takeOverAt = this.#lastTakeOverAt;
     const pauseMs = Math.min(this.#leaseMs, Math.max(LATE_FIRST_MS, lookAt - takeOverAt));
-    const leaseDueAt = Math.max(this.#peersEndAt, this.#graceUntil, lookAt) + LEASE_GRACE_MS;
+    const expired = this.#peers.filter(({ isLeaseOver }) => isLeaseOver);
+    const graceUntil = this.#graceSince + Math.max(0, ...expired.map(({ leaseMs }) => leaseMs));
+    const leaseDueAt = Math.max(this.#peersEndAt, graceUntil, lookAt) + LEASE_GRACE_MS;
     return Math.min(Math.max(lookAt, takeOverAt) + pauseMs, leaseDueAt);
   }
 
   #hearOfLeases(leftMs: number): void {
-    this.#peersEndAt = this.#runtime.clock.now() + leftMs;
+    this.#peersEndAt = this.#runtime.clock.monotonic() + leftMs;
     this.#patrol.wakeFor(leftMs + LEASE_GRACE_MS);
   }
 
   async #beat(signal: AbortSignal): Promise<void> {
     const { clock, logger, store } = this.#runtime;
     const leaseMs = this.#leaseMs;
-    let [progress, progressAt] = [store.writer.progress, clock.now()];
+    let [progress, progressAt] = [store.writer.progress, clock.monotonic()];
     while (!signal.aborted) {
       await sleep(clock, (leaseMs / 3) * (0.9 + Math.random() / 5), signal);
       if (store.writer.progress === undefined || store.writer.progress !== progress) {
-        [progress, progressAt] = [store.writer.progress, clock.now()];
+        [progress, progressAt] = [store.writer.progress, clock.monotonic()];
       }
       // Without its writer an engine is as good as dead: peers take over what it cannot finish.
-      if (clock.now() - progressAt >= leaseMs) {
+      if (clock.monotonic() - progressAt >= leaseMs) {
         logger.warn('Nothing could be written for the length of the lease, so it is not renewed.');
         continue;
       }
       try {
         await this.#renew();
       } catch (error) {
-        this.#graceUntil = clock.now() + leaseMs;
         logger.debug(`Cannot renew the lease: ${(error as Error).message}`);
       }
     }
@@ -267,11 +285,12 @@ export class Liveness {
     const asked = lease.now();
     const neighbour = this.#neighbour();
     const terms = { leaseMs: this.#leaseMs, lockKey: neighbour && this.#presence.lockBeside?.(neighbour) };
-    const { isRenewed, isLockFree, peersLeftMs } = await databaseClock.learn(() =>
+    const { isRenewed, wasLate, isLockFree, peersLeftMs } = await databaseClock.learn(() =>
       renewLease(database, this.#incarnation.incarnationID, terms),
     );
-    if (neighbour && isLockFree) this.#presence.suspect?.(neighbour);
+    if (neighbour && terms.lockKey !== undefined) this.#presence.noteLock?.(neighbour, isLockFree === true);
     if (peersLeftMs !== undefined) this.#hearOfLeases(peersLeftMs);
+    if (!isRenewed || wasLate) this.#beginGrace();
     if (!isRenewed) {
       logger.warn('This process was declared dead and its workflows went to peers. It continues with new ones.');
       await this.#register();
@@ -291,7 +310,7 @@ export class Liveness {
         if (!neighbour) await sleep(clock, this.#leaseMs, until);
         else {
           await this.#presence.untilSuspected(neighbour, until);
-          if (await this.#presence.isGone(neighbour)) await this.#takeOver(neighbour, { ifLeaseOver: false });
+          if (await this.#presence.isGone(neighbour)) await this.#takeOver(neighbour, { byLease: false });
           await this.#refreshPeers();
           if (idsOf(this.#peers).includes(neighbour.incarnationID)) await sleep(clock, SUSPICION_PAUSE_MS, until);
         }

@@ -15,19 +15,26 @@ export class Recovery {
     this.#runtime = runtime;
   }
 
-  /** Recovers a peer's workflows and removes its lease; with `ifLeaseOver` not if the peer has just renewed it. */
-  async takeOver(peer: Peer, guard: { readonly ifLeaseOver: boolean }): Promise<void> {
-    const changed = await takeOver(this.#runtime.database, peer.incarnationID, guard).catch((error: unknown) => {
+  /**
+   * Recovers a peer's workflows and removes its lease; `byLease`: not if the peer has renewed it since. False if there was
+   * nothing to do.
+   */
+  async takeOver(peer: Peer, { byLease }: { readonly byLease: boolean }): Promise<boolean> {
+    const { database } = this.#runtime;
+    const leaseUntil = byLease ? peer.leaseUntil : undefined;
+    const changed = await takeOver(database, peer.incarnationID, leaseUntil).catch((error: unknown) => {
       // It may have happened, and then the peer may not be listed when the next attempt is due.
       this.#announce([]);
       throw error;
     });
+    if (!changed) return false;
     if (changed.length > 0) {
       this.#runtime.logger.info(
         `Recovering ${changed.length} workflow(s) of executor "${peer.executorID}" (process ${peer.pid} on ${peer.host}), which is dead.`,
       );
     }
     this.#announce(changed);
+    return true;
   }
 
   /**

@@ -71,6 +71,11 @@ export interface Peer extends Incarnation {
   readonly isLeaseOver: boolean;
   /** How much of its lease was left; negative if it has expired. */
   readonly leaseLeftMs: number;
+  readonly leaseUntil: number;
+  /** Whether it should have been renewed before. */
+  readonly isLate: boolean;
+  /** How long it is from a renewal on. */
+  readonly leaseMs: number;
 }
 
 const executors = table('executors');
@@ -103,6 +108,8 @@ export async function insertIncarnation(
 /** Whether the lease was renewed, and when. If the row is gone, another engine declared this one dead. */
 export interface Renewal {
   readonly isRenewed: boolean;
+  /** Whether it was later than usual, by the database's clock. */
+  readonly wasLate?: boolean;
   /** By the database's clock. */
   readonly now?: number;
   /** Whether the lock that was looked at is free. */
@@ -110,6 +117,12 @@ export interface Renewal {
   /** How long until the first lease of a peer ends. */
   readonly peersLeftMs?: number;
 }
+
+/**
+ * The part of a lease that is left when it is renewed in time. Leases are renewed after a third of their length, give or take
+ * a tenth of that: with one renewal missed, less than this is left.
+ */
+const IN_TIME = 0.45;
 
 export interface LeaseTerms {
   readonly leaseMs: number;
@@ -121,24 +134,29 @@ export interface LeaseTerms {
 export async function renewLease(database: Database, incarnationID: string, terms: LeaseTerms): Promise<Renewal> {
   const { leaseMs, lockKey } = terms;
   const isFree = lockKey === undefined ? sql`FALSE` : sql`pg_try_advisory_xact_lock_shared(CAST(${lockKey} AS BIGINT))`;
-  const renew = sql`
+  const inTime = sql`
+      AND lease_until_epoch_ms >= ${nowMs} + ${Math.round(leaseMs * IN_TIME)} AND heartbeat_at <= ${nowMs} + ${leaseMs}`;
+  const renew = (condition: Sql): Sql => sql`
     UPDATE ${executors}
     SET heartbeat_at = ${nowMs}, lease_until_epoch_ms = ${nowMs} + ${leaseMs}
-    WHERE incarnation_id = ${incarnationID}
+    WHERE incarnation_id = ${incarnationID} ${condition}
     RETURNING heartbeat_at, ${isFree} AS is_free, (
       SELECT MIN(p.lease_until_epoch_ms) FROM ${executors} AS p WHERE p.incarnation_id <> ${incarnationID}) AS first_end`;
-  const [[renewed] = []] = await database.commit([renew], { mayBeLate: true });
+  const send = async (condition: Sql): Promise<Row | undefined> =>
+    (await database.commit([renew(condition)], { mayBeLate: true }))[0]?.[0];
+  const renewedInTime = await send(inTime);
+  const renewed = renewedInTime ?? (await send(sql``));
   if (!renewed) return { isRenewed: false };
   const now = Number(renewed['heartbeat_at']);
   const firstEnd = renewed['first_end'];
   const peersLeftMs = firstEnd === null ? Infinity : Number(firstEnd) - now;
-  return { isRenewed: true, now, isLockFree: renewed['is_free'] === true, peersLeftMs };
+  return { isRenewed: true, wasLate: !renewedInTime, now, isLockFree: renewed['is_free'] === true, peersLeftMs };
 }
 
 /** All other engines; all engines if no ID is given. */
 export async function listPeers(database: Database, incarnationID = ''): Promise<Peer[]> {
   const found = await database.read(sql`
-    SELECT ${selected}, e.lease_until_epoch_ms, ${nowMs} AS now
+    SELECT ${selected}, e.heartbeat_at, e.lease_until_epoch_ms, ${nowMs} AS now
     FROM ${executors} AS e
     WHERE e.incarnation_id <> ${incarnationID}
     ORDER BY e.incarnation_id`);
@@ -147,21 +165,24 @@ export async function listPeers(database: Database, incarnationID = ''): Promise
 
 function toPeer(row: Row): Peer {
   // Subtracted here: the server fails on a difference that is out of range.
-  const leaseLeftMs = Number(row['lease_until_epoch_ms']) - Number(row['now']);
-  return { ...columns.toRecord(row), isLeaseOver: leaseLeftMs < 0, leaseLeftMs };
+  const leaseUntil = Number(row['lease_until_epoch_ms']);
+  const leaseMs = leaseUntil - Number(row['heartbeat_at']);
+  const leaseLeftMs = leaseUntil - Number(row['now']);
+  // An engine that died before the clock was set back would seem alive until the clock is there again.
+  const isLeaseOver = leaseLeftMs < 0 || leaseLeftMs > 2 * leaseMs;
+  const isLate = isLeaseOver || leaseLeftMs < leaseMs * IN_TIME;
+  return { ...columns.toRecord(row), isLeaseOver, isLate, leaseLeftMs, leaseUntil, leaseMs };
 }
 
-/** All other engines, and the incarnations that own workflows but are not registered. */
+/** All engines, and the incarnations that own workflows but are not registered. */
 export async function surveyEngines(
   database: Database,
-  incarnationID: string,
 ): Promise<{ readonly peers: readonly Peer[]; readonly unlisted: readonly string[] }> {
   const found = await database.read(sql`
     ${withOwners}
-    SELECT i.id, ${selected}, e.lease_until_epoch_ms, ${nowMs} AS now
+    SELECT i.id, ${selected}, e.heartbeat_at, e.lease_until_epoch_ms, ${nowMs} AS now
     FROM (SELECT x.incarnation_id AS id FROM ${executors} AS x UNION SELECT ${ownerID} FROM owners WHERE ${isOwnerID}) AS i
     LEFT JOIN ${executors} AS e ON e.incarnation_id = i.id
-    WHERE i.id <> ${incarnationID} OR e.incarnation_id IS NULL
     ORDER BY i.id`);
   const isListed = (row: Row): boolean => row['incarnation_id'] !== null;
   return {
@@ -171,10 +192,9 @@ export async function surveyEngines(
 }
 
 /** An engine with its times. */
-export interface ExecutorRecord extends Omit<Peer, 'leaseLeftMs'> {
+export interface ExecutorRecord extends Omit<Peer, 'leaseLeftMs' | 'leaseMs' | 'isLate'> {
   readonly startedAt: number;
   readonly heartbeatAt: number;
-  readonly leaseUntil: number;
 }
 
 /** All engines with their times, by launch. */
@@ -197,5 +217,5 @@ export async function listExecutors(database: Database): Promise<ExecutorRecord[
 
 /** Removes an engine that has handed back its workflows. */
 export async function removeIncarnation(database: Database, incarnationID: string): Promise<void> {
-  await database.run(removal(incarnationID, { ifLeaseOver: false }));
+  await database.run(removal(incarnationID));
 }

@@ -16,14 +16,16 @@ import { lacksAdvisoryLocks, sqlState } from '../postgres/postgres-errors.js';
 export interface Presence {
   /** The peers that are certainly dead; the others are alive or unknown. Takes one grace period for all of them. */
   findGone(peers: readonly Peer[]): Promise<Peer[]>;
+  /** Whether `findGone` can tell that the peer is dead; so if it does not, the peer is there. */
+  isVisible(peer: Peer): boolean;
   /** True if the peer is certainly dead; false if it is alive or unknown. Also looks at the lock of a living process. */
   isGone(peer: Peer): Promise<boolean>;
   /** Resolves when the peer may be dead, without busy polling. Rejects if the signal aborts. */
   untilSuspected(peer: Peer, signal: AbortSignal): Promise<void>;
   /** The lock of a peer whose process is alive on this machine, for renewals of the lease to look at. */
   lockBeside?(peer: Peer): string | undefined;
-  /** That lock was free. */
-  suspect?(peer: Peer): void;
+  /** Whether that lock was free. */
+  noteLock?(peer: Peer, isFree: boolean): void;
 }
 
 /** How often a process on this machine is checked. */
@@ -89,17 +91,23 @@ function processStartTime(pid: number): string | null {
   }
 }
 
-/** `renewalMs`: how often the lease is renewed. */
-export function presenceOn(database: Database, clock: Clock, renewalMs = Infinity): Presence {
-  if (isPostgres(database) && database.features.hasSessions) {
-    return new PostgresPresence(database, clock, renewalMs > LOCK_LOOK_MS);
-  }
-  return localPresence(clock);
+export interface PresenceOptions {
+  readonly clock: Clock;
+  /** How often the lease is renewed. */
+  readonly renewalMs?: number;
+  /** Counts the sessions that have held the lock of this engine; 0 while there is none. Default: the first. */
+  readonly lockSession?: () => number;
+}
+
+export function presenceOn(database: Database, options: PresenceOptions): Presence {
+  const hasLocks = isPostgres(database) && database.features.hasSessions;
+  return hasLocks ? new PostgresPresence(database, options) : localPresence(options.clock);
 }
 
 function localPresence(clock: Clock): Presence {
   return {
     findGone: async (peers) => peers.filter((peer) => isProcessGone(peer) === true),
+    isVisible: (peer) => isProcessGone(peer) !== undefined,
     isGone: async (peer) => isProcessGone(peer) === true,
     async untilSuspected(peer, signal) {
       while (isProcessGone(peer) !== true) await sleep(clock, PROCESS_POLL_MS, signal);
@@ -127,12 +135,16 @@ class PostgresPresence implements Presence {
   #hasLocks: boolean;
   /** Whether renewals of the lease are too rare to look at locks for us. */
   readonly #isLooking: boolean;
+  readonly #lockSession: () => number;
+  /** The peers whose locks were seen to be held since this engine has lost its session. */
+  #seen: { readonly session: number; readonly ids: Set<string> } = { session: 0, ids: new Set() };
   #suspectedID: string | undefined;
 
-  constructor(database: PostgresDatabase, clock: Clock, isLooking: boolean) {
+  constructor(database: PostgresDatabase, { clock, renewalMs = Infinity, lockSession = () => 1 }: PresenceOptions) {
     this.#database = database;
     this.#clock = clock;
-    this.#isLooking = isLooking;
+    this.#isLooking = renewalMs > LOCK_LOOK_MS;
+    this.#lockSession = lockSession;
     this.#hasLocks = database.features.hasAdvisoryLocks;
   }
 
@@ -140,6 +152,10 @@ class PostgresPresence implements Presence {
     const gone = peers.filter((peer) => isProcessGone(peer) === true);
     const elsewhere = peers.filter((peer) => isProcessGone(peer) === undefined);
     return [...gone, ...(await this.#findReleased(elsewhere, GRACE_MS))];
+  }
+
+  isVisible(peer: Peer): boolean {
+    return isProcessGone(peer) !== undefined || (traitsOf(peer).hasLock && this.#hasLocks);
   }
 
   async isGone(peer: Peer): Promise<boolean> {
@@ -151,7 +167,7 @@ class PostgresPresence implements Presence {
 
   /** The peers whose lock is free now and after the grace period. */
   async #findReleased(peers: readonly Peer[], graceMs: number): Promise<Peer[]> {
-    const free = await this.#findFree(peers.filter((peer) => traitsOf(peer).hasLock));
+    const free = await this.#findFree(peers.filter((peer) => traitsOf(peer).hasLock && this.#doesLockTell(peer)));
     if (free.length === 0) return [];
     await sleep(this.#clock, graceMs);
     return this.#findFree(free);
@@ -165,7 +181,17 @@ class PostgresPresence implements Presence {
       SELECT r.id FROM ${rows('r', LOCK_COLUMNS, data)} WHERE pg_try_advisory_xact_lock_shared(r.lock_key)`;
     const found = await this.#database.read(look).catch((error: unknown) => this.#withoutLocks(error));
     const ids = new Set(found.map((row) => row['id']));
+    for (const peer of peers) if (!ids.has(peer.incarnationID)) this.noteLock(peer, false);
     return peers.filter(({ incarnationID }) => ids.has(incarnationID));
+  }
+
+  /**
+   * Whether a free lock means that the peer is dead. An outage frees all locks, and a peer that is blocked or far away takes
+   * its own later than this engine did; so if this one has lost its session, it must have seen the lock held since.
+   */
+  #doesLockTell({ incarnationID }: Peer): boolean {
+    const session = this.#lockSession();
+    return session === 1 || (session > 1 && this.#seen.session === session && this.#seen.ids.has(incarnationID));
   }
 
   /** Rethrows any other error. */
@@ -191,8 +217,12 @@ class PostgresPresence implements Presence {
     return isHere ? presenceKey(peer.incarnationID) : undefined;
   }
 
-  suspect({ incarnationID }: Peer): void {
-    this.#suspectedID = incarnationID;
+  noteLock({ incarnationID }: Peer, isFree: boolean): void {
+    if (isFree) this.#suspectedID = incarnationID;
+    const session = this.#lockSession();
+    if (isFree || session <= 1) return;
+    if (this.#seen.session !== session) this.#seen = { session, ids: new Set() };
+    this.#seen.ids.add(incarnationID);
   }
 
   /** Looks at the process often, and at its lock now and then: statements for that add to what an idle engine sends. */
@@ -210,6 +240,7 @@ class PostgresPresence implements Presence {
     const key = presenceKey(peer.incarnationID);
     const wait = async (session: PgSession): Promise<void> => {
       await session.ask(`SET lock_timeout = ${LOCK_WAIT_MS}`);
+      await this.#findFree([peer]);
       while (!(await isLockFree(session, key))) signal.throwIfAborted();
     };
     await this.#database

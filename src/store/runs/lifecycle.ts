@@ -197,16 +197,17 @@ export async function recoverIncarnation(database: Database, incarnationID: stri
 }
 
 /**
- * Removes a dead engine and re-enqueues its running workflows, in one commit; with `ifLeaseOver` not if the engine has just
- * renewed its lease.
+ * Removes a dead engine and re-enqueues its running workflows, in one commit; with the end of its lease not if the engine
+ * has renewed that. Undefined if there was nothing to do.
  */
 export async function takeOver(
   database: Database,
   incarnationID: string,
-  guard: { readonly ifLeaseOver: boolean },
-): Promise<Changed[]> {
-  const [, recovered = []] = await database.commit([removal(incarnationID, guard), requeueOf(incarnationID)]);
-  return recovered.map(toChanged);
+  leaseUntil?: number,
+): Promise<Changed[] | undefined> {
+  const statements = [removal(incarnationID, leaseUntil), requeueOf(incarnationID)];
+  const [removed = [], recovered = []] = await database.commit(statements);
+  return removed.length + recovered.length === 0 ? undefined : recovered.map(toChanged);
 }
 
 function requeueOf(incarnationID: string): Sql {

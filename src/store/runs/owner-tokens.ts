@@ -1,6 +1,6 @@
 // Which engine owns a running workflow. An owner token starts with the ID of the engine's incarnation and a dot, so the
 // tokens of an engine are a range. They are compared byte by byte: some collations ignore the dot.
-import { bytewise, nowMs, type Sql, sql, table } from '../../sql/sql.js';
+import { bytewise, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 
 const workflows = table('workflow_status');
@@ -40,10 +40,10 @@ export function isUnlisted(incarnationID: string): Sql {
   return sql`NOT EXISTS (SELECT 1 FROM ${executors} AS e WHERE e.incarnation_id = ${incarnationID})`;
 }
 
-/** Removes an engine; with `ifLeaseOver` only if its lease has expired. */
-export function removal(incarnationID: string, { ifLeaseOver }: { readonly ifLeaseOver: boolean }): Sql {
-  const condition = ifLeaseOver ? sql`AND lease_until_epoch_ms < ${nowMs}` : sql``;
-  return sql`DELETE FROM ${executors} WHERE incarnation_id = ${incarnationID} ${condition}`;
+/** Removes an engine; with the end of its lease only if it still has that, and was not renewed. */
+export function removal(incarnationID: string, leaseUntil?: number): Sql {
+  const condition = leaseUntil === undefined ? sql`` : sql`AND lease_until_epoch_ms = ${leaseUntil}`;
+  return sql`DELETE FROM ${executors} WHERE incarnation_id = ${incarnationID} ${condition} RETURNING incarnation_id`;
 }
 
 /** What a token consists of after the dot. */

@@ -34,7 +34,7 @@ function incarnation(fields: Partial<Incarnation> = {}): Incarnation {
 }
 
 function peer(fields: Partial<Incarnation> = {}): Peer {
-  return { ...incarnation(fields), isLeaseOver: false, leaseLeftMs: 1000 };
+  return { ...incarnation(fields), isLeaseOver: false, isLate: false, leaseLeftMs: 1000, leaseMs: 1000, leaseUntil: 0 };
 }
 
 /** A process that does nothing; it is ended with the test. */
@@ -71,9 +71,12 @@ describe('executors', () => {
       const owners = ['a.1', 'b.1', 'gone.1', 'gone.2', 'foreign'];
       await database.run(insertWorkflows(owners.map((owner) => newWorkflow({ owner }))));
 
-      expect(await surveyEngines(database, 'a')).toMatchObject({ peers: [{ incarnationID: 'b' }], unlisted: ['gone'] });
+      expect(await surveyEngines(database)).toMatchObject({
+        peers: [{ incarnationID: 'a' }, { incarnationID: 'b' }],
+        unlisted: ['gone'],
+      });
       await removeIncarnation(database, 'a');
-      expect(await surveyEngines(database, 'a')).toMatchObject({
+      expect(await surveyEngines(database)).toMatchObject({
         peers: [{ incarnationID: 'b' }],
         unlisted: ['a', 'gone'],
       });
@@ -83,8 +86,9 @@ describe('executors', () => {
       const database = await dialect.create();
       await insertIncarnation(database, incarnation(), { leaseMs: -1000 });
 
-      expect(await renewLease(database, 'b', { leaseMs: 60_000 })).toMatchObject({ isRenewed: true });
+      expect(await renewLease(database, 'b', { leaseMs: 60_000 })).toMatchObject({ isRenewed: true, wasLate: true });
       expect((await listPeers(database, 'a'))[0]?.isLeaseOver).toBe(false);
+      expect(await renewLease(database, 'b', { leaseMs: 60_000 })).toMatchObject({ isRenewed: true, wasLate: false });
       await removeIncarnation(database, 'b');
       expect(await renewLease(database, 'b', { leaseMs: 60_000 })).toEqual({ isRenewed: false });
     });
@@ -109,18 +113,20 @@ describe('executors', () => {
       await insertIncarnation(database, incarnation({ incarnationID: 'living' }), { leaseMs: 60_000 });
       await insertIncarnation(database, incarnation({ incarnationID: 'late' }), { leaseMs: -1000 });
 
-      const recovered = [
-        ...(await takeOver(database, 'living', { ifLeaseOver: true })),
-        ...(await takeOver(database, 'late', { ifLeaseOver: true })),
-      ];
+      const [seenLate, seenLiving] = await listPeers(database);
+      await renewLease(database, 'living', { leaseMs: 70_000 });
 
-      expect(recovered.map((changed) => changed.workflowID)).toEqual([late.workflowID]);
+      const kept = await takeOver(database, 'living', seenLiving?.leaseUntil);
+      const recovered = await takeOver(database, 'late', seenLate?.leaseUntil);
+
+      expect(kept).toBeUndefined();
+      expect(recovered?.map((changed) => changed.workflowID)).toEqual([late.workflowID]);
       expect((await listPeers(database, 'me')).map((one) => one.incarnationID)).toEqual(['living']);
     });
 
     test('a process of this machine is gone when it is gone, or when another has its number', async () => {
       const database = await dialect.create();
-      const presence = presenceOn(database, systemClock);
+      const presence = presenceOn(database, { clock: systemClock });
       const child = await startProcess();
       const pid = child.pid ?? 0;
       const living = peer({ pid, metadata: describePresence(false).replace(/"birth":[^,]*/, '"birth":null') });
@@ -140,14 +146,14 @@ describe('executors', () => {
     });
 
     test('a process in another container of the same name is not looked for here', async () => {
-      const presence = presenceOn(await dialect.create(), systemClock);
+      const presence = presenceOn(await dialect.create(), { clock: systemClock });
       const metadata = JSON.stringify({ place: 'another boot', birth: '1', hasLock: false });
 
       expect(await presence.isGone(peer({ pid: 999_999, metadata }))).toBe(false);
     });
 
     test('of a process on another machine without a lock nobody can tell', async () => {
-      const presence = presenceOn(await dialect.create(), systemClock);
+      const presence = presenceOn(await dialect.create(), { clock: systemClock });
 
       expect(await presence.isGone(peer({ host: 'elsewhere', metadata: describePresence(false) }))).toBe(false);
     });
@@ -157,7 +163,7 @@ describe('executors', () => {
     test('a process on another machine is gone when its session lock is free for a while', async () => {
       const url = await dialect.createURL();
       const watcher = await dialect.open(url);
-      const presence = presenceOn(watcher, systemClock);
+      const presence = presenceOn(watcher, { clock: systemClock });
       const remote = peer({ host: 'elsewhere' });
       const store = await Store.open({ url, logger: silentLogger, sessionLock: presenceKey(remote.incarnationID) });
 
@@ -171,7 +177,7 @@ describe('executors', () => {
 
     test('waiting for a peer ends when it is no longer wanted', async () => {
       const url = await dialect.createURL();
-      const presence = presenceOn(await dialect.open(url), systemClock);
+      const presence = presenceOn(await dialect.open(url), { clock: systemClock });
       const remote = peer({ host: 'elsewhere' });
       const store = await Store.open({ url, logger: silentLogger, sessionLock: presenceKey(remote.incarnationID) });
       const controller = new AbortController();

@@ -69,6 +69,12 @@ function withPrepareTimeout(clock: Clock, ready: Promise<void>): Promise<void> {
   });
 }
 
+/** The answer to a commit may be that of a former primary. A retry looks the checkpoint up. */
+function confirmed(step: TransactionStep, kept: KeptOutcome): KeptOutcome {
+  if (kept.durability !== 'checkpointed' || !step.joined.isDoubtful) return kept;
+  throw conflict('Another database server was promoted before the commit was confirmed.');
+}
+
 export class TransactionHandler<Client> implements StepTransactionHandler {
   readonly name: string;
   readonly dsType: string;
@@ -185,10 +191,10 @@ export class TransactionHandler<Client> implements StepTransactionHandler {
       isRepeated = true;
       const kept: KeptOutcome = failed ?? (await this.#attempt(options, body, { step, store }));
       const { outcome } = kept;
-      if (outcome.kind === 'value') return kept;
+      if (outcome.kind === 'value') return confirmed(step, kept);
       // If the record has to be retried, the function need not run again.
       failed = kept;
-      return { outcome, durability: await this.#recordError(step, store, outcome.error) };
+      return confirmed(step, { outcome, durability: await this.#recordError(step, store, outcome.error) });
     });
   }
 

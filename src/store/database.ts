@@ -98,6 +98,8 @@ export interface Database extends Executor, Reader {
    * only.
    */
   onPromoted?(compare: Comparison): void;
+  /** Aborts when another server takes the place of the present one. Postgres only. */
+  readonly reign?: AbortSignal;
   /** Declares what the database lacks because only DBOS has migrated it. Postgres only. */
   lack?(lacking: Lacking): void;
   /** Use of the connection pool, if there is one. */

@@ -1,11 +1,12 @@
 // A standby that lags is promoted: the last commits are lost, and engines remember more than the database has.
 import pg from 'pg';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { deferred } from '../../src/base/deferred.js';
 import { NodePostgresDataSource } from '../../src/datasource/adapters/node-postgres.js';
 import { urlsOf } from '../../src/store/postgres/postgres-url.js';
 import { onlyOn } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
+import { startPostgres } from '../rig/postgres-server.js';
 import { startProxy } from '../rig/proxy.js';
 import { keepingLogger } from '../store/migrations/setup.js';
 import { until as untilWithin } from './processes.js';
@@ -39,15 +40,16 @@ onlyOn('postgres', (dialect) => {
     return { replicas, formerURL, promotedURL };
   }
 
-  /** `isJoined`: the second and the third step are transactions in the system database. */
-  async function launch(systemDatabaseUrl: string, { isJoined = false } = {}) {
+  /** `joined`: the steps that are transactions in the system database. */
+  async function launch(systemDatabaseUrl: string, joined: readonly string[] = []) {
     const logger = keepingLogger();
     const { DBOS } = await createEngine(dialect, { systemDatabaseUrl, logger });
-    const source = isJoined
-      ? new NodePostgresDataSource('app', { connectionString: systemDatabaseUrl }, { owner: DBOS })
-      : undefined;
+    const source =
+      joined.length > 0
+        ? new NodePostgresDataSource('app', { connectionString: systemDatabaseUrl }, { owner: DBOS })
+        : undefined;
     const step = (name: string, body: () => Promise<string>): Promise<string> =>
-      source?.runTransaction(body, { name }) ?? DBOS.runStep(body, { name });
+      source && joined.includes(name) ? source.runTransaction(body, { name }) : DBOS.runStep(body, { name });
     const gates = [deferred<void>(), deferred<void>()] as const;
     let runs = 0;
     const workflow = DBOS.registerWorkflow(
@@ -97,7 +99,7 @@ onlyOn('postgres', (dialect) => {
   test('nor on a checkpoint that had joined a transaction', { timeout: 300_000 }, async () => {
     const { replicas, formerURL, promotedURL } = await setup();
     const proxy = await startProxy(formerURL);
-    const { DBOS, workflow, gates } = await launch(proxy.url, { isJoined: true });
+    const { DBOS, workflow, gates } = await launch(proxy.url, ['two', 'three']);
     const handle = await DBOS.startWorkflow(workflow, { workflowID: 'w' })();
     await until('the first step is replicated', async () => (await stepsOf(promotedURL)).length === 1);
     await replicas.perform('lag');
@@ -112,6 +114,63 @@ onlyOn('postgres', (dialect) => {
     expect(values[0]).toBe('one in run 1');
     expect(values).not.toContain('two in run 1');
     expect(values).not.toContain('three in run 1');
+  });
+
+  test.each([[[]], [['two']]])(
+    'an answer that the former primary gave before, and that arrives after the comparison, does not count (joined: %j)',
+    { timeout: 300_000 },
+    async (joined) => {
+      const { replicas, formerURL, promotedURL } = await setup();
+      const proxy = await startProxy(formerURL);
+      const { DBOS, workflow, gates } = await launch(proxy.url, joined);
+      const handle = await DBOS.startWorkflow(workflow, { workflowID: 'w' })();
+      await until('the first step is replicated', async () => (await stepsOf(promotedURL)).length === 1);
+      await replicas.perform('lag');
+      proxy.holdNextAnswer(/two in run 1/);
+      gates[0].resolve();
+      await until('the second step is recorded', async () => (await stepsOf(formerURL)).length === 2);
+
+      await replicas.perform('fail');
+      proxy.switchTo(promotedURL);
+      // Over a connection that finds the promoted server, and compares.
+      expect(await DBOS.listWorkflows({})).toHaveLength(1);
+      proxy.releaseAnswer();
+      gates[1].resolve();
+
+      const values = await handle.getResult();
+      const steps = await stepsOf(promotedURL);
+      expect(steps.map((step) => step['function_id'])).toEqual([0, 1, 2]);
+      for (const [index, value] of values.entries()) expect(String(steps[index]?.['output'])).toContain(value);
+    },
+  );
+
+  test('an engine follows its tables to another cluster, whose timeline is lower', { timeout: 300_000 }, async () => {
+    const { replicas, formerURL, promotedURL } = await setup();
+    const proxy = await startProxy(formerURL);
+    const { DBOS, workflow, gates, logger } = await launch(proxy.url);
+    for (const gate of gates) gate.resolve();
+    await replicas.perform('fail');
+    proxy.switchTo(promotedURL);
+    await (await DBOS.startWorkflow(workflow, { workflowID: 'before' })()).getResult();
+    const cluster = await startPostgres();
+    onTestFinished(() => cluster.stop());
+    const clusterURL = cluster.url.replace(/\/[^/]*$/, new URL(formerURL).pathname);
+    const { DBOS: other } = await createEngine(dialect, { systemDatabaseUrl: clusterURL });
+    await other.launch();
+    await other.shutdown();
+
+    proxy.switchTo(clusterURL);
+    const handle = await DBOS.startWorkflow(workflow, { workflowID: 'w' })();
+
+    expect(await handle.getResult()).toHaveLength(3);
+    expect(await stepsOf(clusterURL)).toHaveLength(3);
+    expect(logger.warnings).toContainEqual(expect.stringContaining('not moved to its cluster'));
+    proxy.switchTo(promotedURL);
+    const started = DBOS.startWorkflow(workflow, { workflowID: 'meanwhile' })();
+    await until('it is refused', () => logger.warnings.some((warning) => warning.includes('is a former primary')));
+    proxy.switchTo(clusterURL);
+    expect(await (await started).getResult()).toHaveLength(3);
+    expect(await query(promotedURL, 'SELECT workflow_uuid FROM dbos.workflow_status')).toHaveLength(1);
   });
 
   test('a former primary to which a proxy switches back is not written to', { timeout: 300_000 }, async () => {

@@ -21,6 +21,12 @@ export interface Proxy {
   holdNextRequest(matching?: RegExp): void;
   /** Delivers the request that was held. Resolves when the server has answered. */
   deliver(): Promise<void>;
+  /**
+   * Passes on the next request that matches, and keeps what is answered to its connection, which lasts whatever becomes of the
+   * server, until `releaseAnswer`.
+   */
+  holdNextAnswer(matching?: RegExp): void;
+  releaseAnswer(): void;
   /** Passes on the next request that matches, and cuts the connection for the client only: the server keeps at it. */
   abandonNextRequest(matching?: RegExp): void;
   /** From now on, nothing more passes the connections of this moment, in either direction. None of them is closed. */
@@ -42,7 +48,14 @@ export interface Proxy {
 const ANYTHING = /(?:)/;
 
 type Fault =
-  'none' | 'lose-answer' | 'lose-request' | 'hold-request' | 'abandon-request' | 'swallow-request' | 'refuse';
+  | 'none'
+  | 'lose-answer'
+  | 'hold-answer'
+  | 'lose-request'
+  | 'hold-request'
+  | 'abandon-request'
+  | 'swallow-request'
+  | 'refuse';
 
 /** Starts a proxy in front of the server of `targetURL`; it is closed when the test ends. */
 export async function startProxy(targetURL: string): Promise<Proxy> {
@@ -53,6 +66,7 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
   let losses = 0;
   /** Connections that nothing passes any more. */
   const silent = new WeakSet<Socket>();
+  let heldAnswer: { readonly client: Socket; readonly chunks: Buffer[] } | undefined;
   let held: { readonly upstream: Socket; readonly request: Buffer } | undefined;
 
   const server: Server = createServer((client) => {
@@ -61,6 +75,7 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
     let isLosingAnswer = false;
     let isAbandoned = false;
     const close = (): void => {
+      if (heldAnswer?.client === client) return;
       client.destroy();
       if (!isAbandoned) upstream.destroy();
     };
@@ -90,6 +105,10 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
         fault = 'none';
         return close();
       }
+      if (fault === 'hold-answer' && isMeant) {
+        fault = 'none';
+        heldAnswer = { client, chunks: [] };
+      }
       if (fault === 'lose-answer' && isMeant) {
         fault = 'none';
         losses += 1;
@@ -99,7 +118,8 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
     });
     // The server answers a statement after it has committed it.
     upstream.on('data', (chunk) => {
-      if (isLosingAnswer) close();
+      if (heldAnswer?.client === client) heldAnswer.chunks.push(chunk);
+      else if (isLosingAnswer) close();
       else if (!isAbandoned && !silent.has(client)) client.write(chunk);
     });
   });
@@ -129,6 +149,12 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
     loseNextAnswer: (to = ANYTHING) => arm('lose-answer', to),
     loseNextRequest: (matching = ANYTHING) => arm('lose-request', matching),
     holdNextRequest: (matching = ANYTHING) => arm('hold-request', matching),
+    holdNextAnswer: (matching = ANYTHING) => arm('hold-answer', matching),
+    releaseAnswer() {
+      const { client, chunks } = heldAnswer ?? { chunks: [] };
+      heldAnswer = undefined;
+      client?.write(Buffer.concat(chunks));
+    },
     abandonNextRequest: (matching = ANYTHING) => arm('abandon-request', matching),
     swallow() {
       for (const socket of sockets) silent.add(socket);
@@ -155,7 +181,7 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
     restore: () => (fault = 'none'),
     switchTo(nextURL) {
       target = new URL(nextURL);
-      for (const socket of sockets) socket.destroy();
+      for (const socket of sockets) if (socket !== heldAnswer?.client) socket.destroy();
     },
   };
 }

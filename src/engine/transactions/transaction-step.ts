@@ -90,6 +90,8 @@ export class JoinedCheckpoint {
   readonly #transactions: Transactions;
   /** The last checkpoint that the database has confirmed. A server that was promoted since may lack it. */
   #restsOn: number | undefined;
+  /** That of the server that has confirmed it. */
+  #reign: AbortSignal | undefined;
 
   constructor(step: ActiveStep, transactions: Transactions) {
     this.#step = step;
@@ -107,7 +109,14 @@ export class JoinedCheckpoint {
 
   /** The barrier was passed. Later checkpoints of the run need not be visible in the transaction. */
   noteBarrier(): void {
-    this.#restsOn = this.#step.run.lastRecordedStepID;
+    const { run } = this.#step;
+    this.#restsOn = run.lastRecordedStepID;
+    this.#reign = run.runtime.database.reign;
+  }
+
+  /** Whether another server took the place of the one that was there at the barrier: it may lack what was committed since. */
+  get isDoubtful(): boolean {
+    return this.#reign?.aborted ?? false;
   }
 
   /** Whether the data source is on the system database and may write to its tables. */

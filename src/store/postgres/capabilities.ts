@@ -57,6 +57,7 @@ const PROBES: readonly Probe[] = [
   stored('functions'),
   found('SKIP LOCKED'),
   found('timelines'),
+  found('system identifiers'),
 ];
 
 /** Empty for SQLite, which always has the same, and for tables that only DBOS has made. */

@@ -22,8 +22,8 @@ export interface ClientSource {
   acquire(): Promise<Client>;
   /** The server's process behind an acquired client; undefined if it is unknown. */
   backendOf(client: Client): number | undefined;
-  /** The server's timeline when the connection was made; null if it is unknown. */
-  timelineOf(client: Client): string | null;
+  /** The server when the connection was made, as `Timelines` take it. */
+  serverOf(client: Client): string | null;
   /** Returns the client; a broken one is closed instead of reused. */
   release(client: Client, isBroken: boolean): void;
   end(): Promise<void>;
@@ -33,7 +33,7 @@ export interface ClientSource {
 
 export interface SourceOptions {
   readonly clock: Clock;
-  /** Sets up a new session and returns its `backend` and `timeline`. Undefined if there are no sessions, as behind a transaction pooler. */
+  /** Sets up a new session and returns its `backend` and `server`. Undefined if there are no sessions, as behind a transaction pooler. */
   readonly setup: string | undefined;
   readonly where: string;
   readonly timelines: Timelines;
@@ -106,7 +106,7 @@ function clientsOf(pool: pg.Pool, options: PoolOptions): ClientSource {
       sessions.set(client, await setUp(client, options));
       return true;
     }
-    if (options.timelines.isFormer(session.timeline)) return false;
+    if (options.timelines.isFormer(session.server)) return false;
     const idle = idleSince.get(client);
     if (idle === undefined) return true;
     // When one connection is lost, others were too, and would have to fall silent one after the other.
@@ -129,7 +129,7 @@ function clientsOf(pool: pg.Pool, options: PoolOptions): ClientSource {
       }
     },
     backendOf: (client) => sessions.get(client)?.backend,
-    timelineOf: (client) => sessions.get(client)?.timeline ?? null,
+    serverOf: (client) => sessions.get(client)?.server ?? null,
     release(client, isBroken) {
       if (isBroken) losses += 1;
       checkIn(client as unknown as pg.PoolClient, isBroken);
@@ -183,7 +183,7 @@ export function freshClients(config: SessionConfig, options: SetupOptions): Clie
   return {
     acquire: () => rerouted(config.hosts !== undefined, connectOne),
     backendOf: (client) => sessions.get(client)?.backend,
-    timelineOf: (client) => sessions.get(client)?.timeline ?? null,
+    serverOf: (client) => sessions.get(client)?.server ?? null,
     release: (client) => close(client as unknown as pg.Client),
     end: async () => {
       await Promise.allSettled(open);
@@ -195,15 +195,15 @@ type SetupOptions = Pick<SourceOptions, 'setup' | 'timelines' | 'where'>;
 
 interface Session {
   readonly backend: number | undefined;
-  readonly timeline: string | null;
+  readonly server: string | null;
 }
 
 /** Throws if the server must not be written to. */
 async function setUp(client: pg.ClientBase, { setup, timelines, where }: SetupOptions): Promise<Session> {
-  if (setup === undefined) return { backend: undefined, timeline: null };
+  if (setup === undefined) return { backend: undefined, server: null };
   const { rows } = await within(PROMPT_MS, client, client.query<Session>(setup));
-  const [session = { backend: undefined, timeline: null }] = rows;
-  timelines.see(session.timeline, where);
+  const [session = { backend: undefined, server: null }] = rows;
+  timelines.see(session.server, where);
   return session;
 }
 

@@ -9,9 +9,9 @@ import { type BackoffPolicy, backoffMs } from '../../base/backoff.js';
 import { sleep, systemClock } from '../../base/clock.js';
 import { DatabaseUnavailableError, InvalidDatabaseURLError } from '../../model/errors/database-errors.js';
 import { type Address, type PgSession, type SessionConfig, withSession } from './pg-session.js';
-import { sqlState } from './postgres-errors.js';
+import { lacksStatement, sqlState } from './postgres-errors.js';
 import { urlsOf } from './postgres-url.js';
-import { TIMELINE, timelineNumber, Timelines } from './timelines.js';
+import { SERVER, TIMELINE, Timelines } from './timelines.js';
 
 const ATTRIBUTE = 'target_session_attrs';
 const WRITABLE = new Set(['read-write', 'primary']);
@@ -20,8 +20,13 @@ const PAUSE: BackoffPolicy = { firstMs: 100, maxMs: 3_000, rate: 2, jitter: 0.5 
 /** How long the search waits for the other hosts when one accepts writes: it may be a former primary. */
 const OTHERS_MS = 1_000;
 
-const STATE = `
-  SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS is_read_only, ${TIMELINE} AS timeline`;
+/** What to ask a server. One that refuses it is asked the next. */
+const LOOKS = [
+  ...[SERVER, TIMELINE].map(
+    (server) => `SELECT current_setting('transaction_read_only') AS transaction_read_only, ${server} AS server`,
+  ),
+  'SHOW transaction_read_only',
+];
 
 /** Where the connections of a database go. */
 export class Hosts {
@@ -56,7 +61,7 @@ export class Hosts {
     const address = this.#current ?? (await this.#find(config));
     try {
       await session.connectTo(address);
-      this.timelines.see(await timelineOf(session), nameOf(address));
+      this.timelines.see(await serverOf(session), nameOf(address));
       this.#failures = 0;
     } catch (error) {
       if (this.#current === address) {
@@ -83,11 +88,11 @@ export class Hosts {
   }
 
   async #choose(config: SessionConfig): Promise<Address> {
-    const found: { readonly address: Address; readonly place: number; readonly timeline: string | null }[] = [];
+    const found: { readonly address: Address; readonly server: string | null; readonly place: number }[] = [];
     const chosen = new AbortController();
     const visits = this.#all.map(async (address, place) => {
       const there = { ...config, hosts: undefined, address };
-      found.push({ address, place, timeline: await withSession(there, timelineOf, chosen.signal) });
+      found.push({ address, server: await withSession(there, serverOf, chosen.signal), place });
     });
     const all = Promise.allSettled(visits);
     const enough = Promise.any(visits)
@@ -96,11 +101,9 @@ export class Hosts {
     // At first, nothing is known about a former primary.
     await (this.#hasSought ? Promise.race([all, enough]) : all);
     chosen.abort();
-    const [best] = found.sort(
-      (left, right) => timelineNumber(right.timeline) - timelineNumber(left.timeline) || left.place - right.place,
-    );
+    const best = this.timelines.newest(found.sort((left, right) => left.place - right.place));
     if (!best) throw whyNone((await all).map((visit) => (visit as PromiseRejectedResult).reason as Error));
-    this.timelines.see(best.timeline, nameOf(best.address));
+    this.timelines.see(best.server, nameOf(best.address));
     this.#hasSought = true;
     return best.address;
   }
@@ -126,23 +129,18 @@ function whyNone(reasons: readonly Error[]): Error {
   return said ?? new DatabaseUnavailableError(`No host of the URL accepts writes. ${texts.join(' ')}`);
 }
 
-/** The timeline of the server; null for one without. Throws if it must not be written to. */
-async function timelineOf(session: PgSession): Promise<string | null> {
-  const { is_read_only: isReadOnly, timeline } = await stateOf(session);
-  if (isReadOnly) throw new DatabaseUnavailableError(`Postgres at ${nameOf(session)} is read-only.`);
-  return timeline;
-}
-
-type HostState = { readonly is_read_only: boolean; readonly timeline: string | null };
-
-async function stateOf(session: PgSession): Promise<HostState> {
-  try {
-    const { rows } = await session.ask<HostState>(STATE);
-    return rows[0] ?? { is_read_only: true, timeline: null };
-  } catch (error) {
-    // Servers that only speak the protocol have no timelines.
-    if (!(error instanceof pg.DatabaseError) || error.severity !== 'ERROR') throw error;
-    const { rows } = await session.ask<{ transaction_read_only: string }>('SHOW transaction_read_only');
-    return { is_read_only: rows[0]?.transaction_read_only === 'on', timeline: null };
+/** As `Timelines` take it. Throws if the server must not be written to. */
+async function serverOf(session: PgSession): Promise<string | null> {
+  let refusal: unknown;
+  for (const look of LOOKS) {
+    try {
+      const { rows } = await session.ask<{ transaction_read_only: string; server?: string | null }>(look);
+      if (rows[0]?.transaction_read_only === 'off') return rows[0].server ?? null;
+      throw new DatabaseUnavailableError(`Postgres at ${nameOf(session)} is read-only.`);
+    } catch (error) {
+      if (!lacksStatement(error)) throw error;
+      refusal = error;
+    }
   }
+  throw refusal;
 }

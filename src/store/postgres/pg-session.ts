@@ -1,6 +1,7 @@
 // The connections of `pg` that this package opens, for pools and alone, in every room. A session never ends the process by an
 // `error` event, is closed if connecting to it fails or is refused, and does not wait long for its other end.
 import pg from 'pg';
+import { abortable } from '../../base/abortable.js';
 import { type BackoffPolicy, backoffMs } from '../../base/backoff.js';
 import { type Clock, sleep, systemClock } from '../../base/clock.js';
 import { DatabaseUnavailableError } from '../../model/errors/database-errors.js';
@@ -34,6 +35,7 @@ export class PgSession extends pg.Client {
   /** Aborts when the connection is lost or closed. */
   readonly lost: AbortSignal;
   readonly #config: SessionConfig;
+  #hasConnected = false;
 
   constructor(given: string | SessionConfig = {}) {
     const config = typeof given === 'string' ? { connectionString: given } : given;
@@ -70,17 +72,19 @@ export class PgSession extends pg.Client {
   }
 
   async connectTo(address?: Address): Promise<void> {
-    // A pool limits the time to connect by destroying the stream, which would be opened again.
+    // Given up meanwhile, by a pool or by `end`. It would be opened again.
     if (streamOf(this).destroyed) throw new DatabaseUnavailableError('No server was found in time.');
     // Passwords in a file are looked up by the parameters.
     const { connectionParameters } = this as unknown as { readonly connectionParameters: object };
     for (const target of [this, connectionParameters]) Object.assign(target, address);
     await super.connect();
+    this.#hasConnected = true;
   }
 
   override end(): Promise<void>;
   override end(callback: (error: Error) => void): void;
   override end(callback?: (error: never) => void): Promise<void> | void {
+    if (!this.#hasConnected) streamOf(this).destroy();
     const ended = within(PROMPT_MS, this, super.end());
     if (!callback) return ended;
     void ended.then(callback as () => void);
@@ -145,7 +149,7 @@ export async function keepListening(options: ListenOptions, signal: AbortSignal)
     const ended = AbortSignal.any([signal, session.lost]);
     if (onEnd) ended.addEventListener('abort', onEnd, { once: true });
     try {
-      await session.connect();
+      await abortable(session.connect(), signal);
       let pauseMs = await test(session);
       await session.listen(channels, onNotification);
       failures = 0;

@@ -33,7 +33,7 @@ import type { ServerFeature } from './server-probe.js';
 import { SessionFence, unguarded } from './session-fence.js';
 import { SilenceWatch } from './silence.js';
 import { type Following, rethrowIfLost, StatementSender } from './statement-sender.js';
-import { ALL_SCANS, commitSettings, observeSettings } from './settings.js';
+import { ALL_SCANS, commitSettings, observeSettings, sessionLookup } from './settings.js';
 import { describePostgresURL } from './postgres-url.js';
 import { Timelines } from './timelines.js';
 
@@ -105,6 +105,7 @@ export class PostgresDatabase implements Database {
       isPreparing: hasOwnSessions && pool === undefined,
       messageBytesMax,
       backendOf: (client) => source.backendOf(client),
+      isFormer: (client) => this.#timelines.isFormer(source.serverOf(client)),
     });
   }
 
@@ -195,6 +196,20 @@ export class PostgresDatabase implements Database {
     return this.#withClient((client) => body(this.#connection(client)));
   }
 
+  /**
+   * For a connection beside the pool that is kept. Throws if its server must not be written to, and closes it when another
+   * server takes its place.
+   */
+  async admit(session: PgSession): Promise<void> {
+    const { rows } = await session.ask<{ server: string | null }>(sessionLookup(this.options));
+    this.#timelines.see(rows[0]?.server ?? null, this.where);
+    this.reign.addEventListener('abort', () => void session.end(), { once: true, signal: session.lost });
+  }
+
+  get reign(): AbortSignal {
+    return this.#timelines.reign;
+  }
+
   /** Runs `body` on a connection beside the pool. An abort cuts it. */
   withSession<T>(name: string, body: (session: PgSession) => Promise<T>, signal?: AbortSignal): Promise<T> {
     return withSession({ ...poolConfig(this.options), application_name: name }, body, signal);
@@ -220,7 +235,7 @@ export class PostgresDatabase implements Database {
         while (this.#fence.isPending)
           await this.#fence.settle((statements) => this.#sender.send(client, statements, 'read'));
         while (this.#timelines.isPending)
-          await this.#timelines.settle(this.#source.timelineOf(client), (compare) =>
+          await this.#timelines.settle(this.#source.serverOf(client), (compare) =>
             this.#connection(client).transaction(compare),
           );
         const result = await body(client);

@@ -112,6 +112,11 @@ export function lacksAdvisoryLocks(error: unknown): boolean {
   return NO_SUCH_FUNCTION.test(state ?? '') && error.message.includes('advisory');
 }
 
+/** Whether the server does not take the statement: a syntax error, something unknown, a missing privilege, no support. */
+export function lacksStatement(error: unknown): boolean {
+  return /^(42|0A)/.test(sqlState(error) ?? '');
+}
+
 /** As PgBouncer words it. */
 export function refusesStartupOptions(error: unknown): boolean {
   return error instanceof Error && /unsupported startup parameter/.test(error.message);

@@ -196,6 +196,7 @@ export class PostgresListener implements Listener {
 
   /** The lock comes first: peers give it little time after a connection broke. */
   async #test(session: PgSession): Promise<number> {
+    if (this.#sessionID === 0) await this.#database.admit(session);
     if (this.#isLocked) await session.ask('SELECT 1');
     else this.#isLocked = await this.#tryLock(session);
     return this.#isLocked ? KEEPALIVE_MS : LOCK_RETRY_MS;

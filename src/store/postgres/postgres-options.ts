@@ -5,18 +5,15 @@ import { type DLogger, silentLogger } from '../../base/log.js';
 import { type ClientSource, freshClients, pooledClients, sharedClients } from './client-source.js';
 import { type ConnectionOptions, POOL_SIZE, poolConfig } from './postgres-config.js';
 import { sessionLookup, type SessionOptions, sessionSetup } from './settings.js';
-import type { ServerFeature } from './server-probe.js';
 import { describePostgresURL, parsePostgresURL } from './postgres-url.js';
 import type { Timelines } from './timelines.js';
 
-export interface PostgresOptions extends ConnectionOptions, Omit<SessionOptions, 'urlOptions' | 'hasTimelines'> {
+export interface PostgresOptions extends ConnectionOptions, Omit<SessionOptions, 'urlOptions'> {
   /** The schema that holds the system tables. */
   readonly schema?: string;
   /** The caller's pool, which we never end; or `none` for a new connection per operation. */
   readonly pool?: pg.Pool | 'none';
   readonly clock?: Clock;
-  /** What the server was found to lack. */
-  readonly lacking?: ReadonlySet<ServerFeature>;
   /** Replaces the database clock, for tests that control time. */
   readonly now?: () => number;
   readonly logger?: DLogger;
@@ -38,12 +35,11 @@ export function poolSizeOf({ pool, poolSize = POOL_SIZE }: PostgresOptions): num
 /** The clients that the options ask for. */
 export function clientSource(options: PostgresOptions, timelines: Timelines): ClientSource {
   const { clock = systemClock, logger = silentLogger, isTransactionPooler, lacking, growthPauseMs } = options;
-  const hasTimelines = !lacking?.has('timelines');
-  const lookup = sessionLookup({ hasTimelines });
+  const lookup = sessionLookup(options);
   const shared = { clock, timelines, where: describePostgresURL(options.url) };
   if (options.pool && options.pool !== 'none') return sharedClients(options.pool, { ...shared, setup: lookup });
   const urlOptions = parsePostgresURL(options.url).searchParams.get('options') ?? '';
-  const ownSetup = lacking?.has('session settings') ? lookup : sessionSetup({ ...options, urlOptions, hasTimelines });
+  const ownSetup = lacking?.has('session settings') ? lookup : sessionSetup({ ...options, urlOptions });
   const setup = isTransactionPooler ? undefined : ownSetup;
   if (options.pool === 'none') return freshClients(poolConfig(options), { ...shared, setup });
   return pooledClients(poolConfig(options), { ...shared, setup, growthPauseMs }, (error) => {

@@ -4,7 +4,8 @@
 // for a session works: settings, prepared statements, LISTEN, session locks.
 import pg from 'pg';
 import { type PgSession, type SessionConfig, withSession } from './pg-session.js';
-import { TIMELINE } from './timelines.js';
+import { lacksStatement } from './postgres-errors.js';
+import { CLUSTER, TIMELINE } from './timelines.js';
 
 interface Feature {
   /** Statements that leave nothing behind if they are rolled back. */
@@ -38,12 +39,13 @@ export const SERVER_FEATURES = {
     probe: `SELECT ${TIMELINE}`,
     without: 'A failover is not noticed: runs continue with what they remember, and a former primary is written to.',
   },
+  'system identifiers': {
+    probe: `SELECT ${CLUSTER}`,
+    without: 'After a move to another cluster whose timeline is lower, engines have to be restarted.',
+  },
 } as const satisfies Readonly<Record<string, Feature>>;
 
 export type ServerFeature = keyof typeof SERVER_FEATURES;
-
-/** A syntax error, something unknown, a missing privilege, or a feature that is not supported. */
-const REFUSED = /^(42|0A)/;
 
 /** What the server behind the connection lacks. */
 export async function findLacking(session: PgSession): Promise<ReadonlySet<ServerFeature>> {
@@ -65,7 +67,7 @@ async function isRefused(session: PgSession, text: string): Promise<boolean> {
   } catch (error) {
     if (!(error instanceof pg.DatabaseError)) throw error;
     await session.ask('ROLLBACK');
-    return REFUSED.test(error.code ?? '');
+    return lacksStatement(error);
   }
 }
 

@@ -3,7 +3,8 @@
 // at its head, and end with it.
 import { setting, type Sql, sql } from '../../sql/sql.js';
 import type { CommitOptions, ObserveOptions } from '../database.js';
-import { TIMELINE } from './timelines.js';
+import type { ServerFeature } from './server-probe.js';
+import { SERVER, TIMELINE } from './timelines.js';
 
 /**
  * All our statements are small index lookups. A plan made while a table was tiny would scan it, and the server keeps the
@@ -37,7 +38,8 @@ export interface SessionOptions {
   readonly urlOptions?: string;
   /** Those that were taken from it because the server refuses them. */
   readonly startupOptions?: string;
-  readonly hasTimelines: boolean;
+  /** What the server was found to lack. */
+  readonly lacking?: ReadonlySet<ServerFeature>;
 }
 
 /** As `sessionLookup`, and sets up the session. Leaves out what the server lacks. */
@@ -65,9 +67,10 @@ function settingsIn(startupOptions: string): [name: string, value: string][] {
   );
 }
 
-/** The server's process, as `backend`, and its `timeline`. */
-export function sessionLookup({ hasTimelines }: Pick<SessionOptions, 'hasTimelines'>): string {
-  return `SELECT pg_backend_pid() AS backend, ${hasTimelines ? TIMELINE : 'NULL'} AS timeline`;
+/** The server's process, as `backend`, and the `server`, as `Timelines` take it. */
+export function sessionLookup({ lacking }: Pick<SessionOptions, 'lacking'>): string {
+  const known = lacking?.has('system identifiers') ? TIMELINE : SERVER;
+  return `SELECT pg_backend_pid() AS backend, ${lacking?.has('timelines') ? 'NULL' : known} AS server`;
 }
 
 /** The settings for one commit in a session that is not ours: the planner's, and no notifications by triggers. */

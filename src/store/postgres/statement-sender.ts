@@ -1,7 +1,11 @@
 // Sends statements through a client of `pg`, in batches of one round trip, and translates what the server answers. They are
 // prepared once per connection, under names derived from their text.
 import { deferred } from '../../base/deferred.js';
-import { DatabaseStatementError } from '../../model/errors/database-errors.js';
+import {
+  CommitUnknownError,
+  DatabaseStatementError,
+  DatabaseUnavailableError,
+} from '../../model/errors/database-errors.js';
 import { type Dialect, render, type Sql } from '../../sql/sql.js';
 import type { Row } from '../database.js';
 import type { Client, ClientSource } from './client-source.js';
@@ -12,6 +16,8 @@ import type { SilenceWatch } from './silence.js';
 import { type FollowingBatch, type PreparedStatement, StatementBatch, statementName } from './statement-batch.js';
 
 export interface StatementSenderOptions extends Pick<ClientSource, 'backendOf'> {
+  /** Whether the client leads to a server that is not the primary any more. */
+  readonly isFormer: (client: Client) => boolean;
   readonly dialect: Dialect;
   /** Host, port and name of the database, for errors. */
   readonly where: string;
@@ -56,16 +62,12 @@ export class StatementSender {
 
   /** Runs the text of any number of statements. */
   async script(client: Client, text: string, phase: Phase): Promise<void> {
-    try {
-      const result = (await this.#guard(client, client.query(text))) as { command?: string };
-      if (text === 'COMMIT' && result.command === 'ROLLBACK') {
-        throw new DatabaseStatementError(
-          'The transaction was rolled back: one of its statements failed and the error was caught.',
-          { sqlState: '25P02' },
-        );
-      }
-    } catch (error) {
-      throw translatePostgresError(error, phase, this.#options.where);
+    const result = (await this.#answer(client, client.query(text), phase)) as { command?: string };
+    if (text === 'COMMIT' && result.command === 'ROLLBACK') {
+      throw new DatabaseStatementError(
+        'The transaction was rolled back: one of its statements failed and the error was caught.',
+        { sqlState: '25P02' },
+      );
     }
   }
 
@@ -94,16 +96,24 @@ export class StatementSender {
     const settings = this.#options.hasOwnSessions ? [] : [foreignSettings];
     const prepared = [...settings, ...statements].map((statement) => this.#prepare(statement, isNamed));
     refuseTooLarge(prepared, this.#options.messageBytesMax ?? MESSAGE_BYTES_MAX);
-    try {
-      const answer = new Promise<Row[][]>((resolve, reject) => {
-        const onDone = (error: Error | undefined): void => (error ? reject(error) : resolve(batch.results));
-        const batch = new StatementBatch(prepared, this.#namesKnownTo(client), onDone, following);
-        client.query(batch);
-      });
-      return (await this.#guard(client, answer)).slice(settings.length);
-    } catch (error) {
-      throw translatePostgresError(error, phase, this.#options.where);
+    const answer = new Promise<Row[][]>((resolve, reject) => {
+      const onDone = (error: Error | undefined): void => (error ? reject(error) : resolve(batch.results));
+      const batch = new StatementBatch(prepared, this.#namesKnownTo(client), onDone, following);
+      client.query(batch);
+    });
+    return (await this.#answer(client, answer, phase)).slice(settings.length);
+  }
+
+  /** A former primary answers what the present one does not know. */
+  async #answer<T>(client: Client, answer: Promise<T>, phase: Phase): Promise<T> {
+    const [ended] = await Promise.allSettled([this.#guard(client, answer)]);
+    const { isFormer, where } = this.#options;
+    if (isFormer(client)) {
+      const message = `Postgres at ${where} answered after another server was promoted. The answer does not count.`;
+      throw phase === 'write' ? new CommitUnknownError(message) : new DatabaseUnavailableError(message);
     }
+    if (ended.status === 'fulfilled') return ended.value;
+    throw translatePostgresError(ended.reason, phase, where);
   }
 
   #guard<T>(client: Client, answer: Promise<T>): Promise<T> {

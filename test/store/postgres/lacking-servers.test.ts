@@ -16,6 +16,8 @@ const REFUSED = {
   'advisory locks': /advisory/i,
   notifications: /\bLISTEN\b|\bNOTIFY\b|pg_notify/i,
   'SKIP LOCKED': /SKIP LOCKED/i,
+  timelines: /pg_walfile_name/,
+  'system identifiers': /pg_control_system/,
   triggers: /CREATE (OR REPLACE )?TRIGGER/i,
   functions: /CREATE (OR REPLACE )?FUNCTION/i,
 };

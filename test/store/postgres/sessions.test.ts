@@ -10,6 +10,7 @@ import { inOwnSession } from '../../../src/outbox/retention/own-session.js';
 import { postgresAdapter } from '../../../src/receiver/adapters/postgres.js';
 import { describePresence, type Presence, presenceOn } from '../../../src/store/liveness/presence.js';
 import type { Peer } from '../../../src/store/liveness/executors.js';
+import { Hosts } from '../../../src/store/postgres/hosts.js';
 import { PostgresDatabase } from '../../../src/store/postgres/postgres-database.js';
 import { PostgresListener } from '../../../src/store/postgres/postgres-listener.js';
 import { sql } from '../../../src/sql/sql.js';
@@ -150,5 +151,24 @@ onlyOn('postgres', (dialect) => {
     expect(standby.most).toBe(1);
     expect(searches).toBeLessThan(12);
     await vi.waitFor(() => expect(standby.open).toBe(0));
+  });
+
+  test('the listening connection leaves a server when another one takes its place', async () => {
+    const url = await dialect.createURL();
+    const gate = await startGate(url);
+    const hosts = Hosts.of(`${through(url, gate)}?target_session_attrs=primary`);
+    const database = new PostgresDatabase({ url: through(url, gate), hosts });
+    onTestFinished(() => database.close());
+    const listener = new PostgresListener(database, { clock: systemClock, logger: silentLogger, channels: ['c'] });
+    onTestFinished(() => listener.stop());
+    await listener.start();
+    expect(listener.session).toBe(1);
+
+    hosts?.timelines.see('00000099', 'another server');
+
+    await vi.waitFor(() => expect(listener.session).toBe(0));
+    await vi.waitFor(() => expect(gate.made).toBeGreaterThan(1));
+    await expect(database.read(sql`SELECT 1`)).rejects.toThrow('is a former primary');
+    expect(listener.session).toBe(0);
   });
 });

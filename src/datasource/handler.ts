@@ -279,7 +279,10 @@ export class TransactionHandler<Client> implements StepTransactionHandler {
       () => {},
     );
     const write = (value: unknown): Promise<Durability> => store.record(step, transaction, value);
-    return (value) => (ready ? withPrepareTimeout(clock, ready).then(() => write(value)) : write(value));
+    return (value) => {
+      step.refuseHalted();
+      return ready ? withPrepareTimeout(clock, ready).then(() => write(value)) : write(value);
+    };
   }
 
   /** Throws an error of the body that is no outcome: the transaction may be retried. */

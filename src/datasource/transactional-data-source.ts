@@ -8,7 +8,6 @@ import {
   type FunctionName,
   type MethodDecorator,
   type Registry,
-  shielded,
 } from '../engine/plugin.js';
 import type { DataSourceMigrationOptions } from './completion-schema.js';
 import {
@@ -72,7 +71,7 @@ export abstract class TransactionalDataSource<
 
   runTransaction<T>(callback: () => Promise<T>, config?: Config): Promise<T> {
     const { name: dsName } = this;
-    return shielded(runTransaction(callback, config?.name ?? callback.name, { dsName, config, owner: this.#owner }));
+    return runTransaction(callback, config?.name ?? callback.name, { dsName, config, owner: this.#owner });
   }
 
   registerTransaction<This, Args extends unknown[], Return>(

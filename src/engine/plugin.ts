@@ -2,7 +2,7 @@
 
 // For data sources.
 export { type ProtocolConnection, StatementBatch, statementName } from '../store/postgres/statement-batch.js';
-export { currentClient, defaultRegistry, inClient, shielded } from './runs/ambient.js';
+export { currentClient, defaultRegistry, inClient } from './runs/ambient.js';
 export type { MethodDecorator } from './registration/function-owner.js';
 export type { FunctionName, Registry, UserFunction } from './registration/registry.js';
 export { decorateTransaction, registerTransactionFunction } from './transactions/transaction-functions.js';

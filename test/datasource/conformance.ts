@@ -15,6 +15,7 @@ import { killTests } from './kill-tests.js';
 import { networkTests } from './network-tests.js';
 import { dropDatabase, effectsIn, type EngineUnderTest, recordsIn, setScene } from './scene.js';
 import { internals } from '../../src/base/internals.js';
+import { sql, table } from '../../src/sql/sql.js';
 
 const note = (text: string): string => `INSERT INTO effects (workflow_id, note) VALUES ('w', '${text}')`;
 
@@ -378,6 +379,38 @@ function ageTransactions(ageMs: number): () => void {
 const ONE_PLACE = { maxConcurrentWorkflows: 1 };
 
 function raceTests(name: AdapterName): void {
+  test('a transaction that is open when its run loses the workflow is rolled back, and frees its connection', async () => {
+    const scene = await setScene(name);
+    const { DBOS, source, run } = await scene.engine();
+    const [began, released] = [deferred<void>(), deferred<void>()];
+    const heard: unknown[] = [];
+    const workflow = DBOS.registerWorkflow(
+      async () => {
+        const body = async (): Promise<void> => {
+          await run(note('lost'));
+          began.resolve();
+          await released.promise;
+        };
+        await source.runTransaction(body, { name: 'held' }).finally(() => heard.push('finally'));
+      },
+      { name: 'workflow' },
+    );
+    await DBOS.launch();
+    const { ownership, runs, runtime } = engineOf(DBOS);
+    await DBOS.startWorkflow(workflow, { workflowID: 'w' })();
+    await began.promise;
+
+    await runtime.database.run(sql`UPDATE ${table('workflow_status')} SET owner_xid = 'other'`);
+    await ownership.verify();
+    released.resolve();
+
+    await source.runTransaction(() => run(note('next')), { name: 'next' });
+    expect(await effectsIn(scene)).toEqual(['next']);
+    expect(await recordsIn(scene)).toEqual([]);
+    expect(runs.all).toEqual([]);
+    expect(heard).toEqual([]);
+  });
+
   test('of two twins that run one step, one commits, and both give the same outcome', async () => {
     const scene = await setScene(name);
     const [first, second] = [await scene.engine(ONE_PLACE), await scene.engine()];

@@ -11,7 +11,7 @@ import {
 import { DBOSInvalidWorkflowTransitionError } from '../../model/errors/errors.js';
 import type { EventKey } from '../../store/messaging/events.js';
 import { STREAM_CLOSED } from '../../store/messaging/streams.js';
-import { currentContext, isWorkflowCode } from '../runs/ambient.js';
+import { currentContext, isWorkflowCode, shielded } from '../runs/ambient.js';
 import type { Runtime } from '../runtime.js';
 import { formatOf, operation, readStored, refuseInTransaction } from '../runs/operation.js';
 import { type ActiveStep, joined, own, perform, portable } from '../runs/perform.js';
@@ -104,11 +104,13 @@ async function* readRecorded(run: Run, reader: StreamReader): AsyncGenerator<unk
   const named = { name: 'DBOS.readStream', isEffect: false };
   for (let { offset } = reader; ; offset += 1) {
     // The end of the stream is recorded as well.
-    const value = await run.streams.asOnlyReader(reader, reader.stream.key, () =>
-      perform(
-        run,
-        named,
-        own(() => readStored(() => reader.at(offset))),
+    const value = await shielded(
+      run.streams.asOnlyReader(reader, reader.stream.key, () =>
+        perform(
+          run,
+          named,
+          own(() => readStored(() => reader.at(offset))),
+        ),
       ),
     );
     if (value === STREAM_CLOSED) return;

@@ -112,18 +112,31 @@ export function whileWaiting<T>(begin: (suspended?: AbortSignal) => Promise<T>, 
 }
 
 /**
- * A promise that workflow code gets from us. If it rejects with the reason for which the run was stopped, the rejection
- * counts as handled; any other rejection is up to the code, and fails the workflow if the code does not handle it.
+ * A promise that code gets from us. In workflow code it never settles once the run is halted. If it rejects with the reason
+ * for which the run was stopped, the rejection counts as handled; any other is up to the code, and fails the workflow if
+ * the code does not handle it.
  */
 export function shielded<T>(promise: Promise<T>): Promise<T> {
-  const run = currentContext()?.run;
+  const context = currentContext();
+  const run = context?.run;
   if (!run) return promise;
-  const given: Promise<T> = promise.catch((error: unknown) => {
-    if (error === run.stopReason) given.catch(() => {});
-    else noteRejection(run.unawaited, given, error);
-    throw error;
-  });
+  // Not in steps and transactions, which have to end: they may hold a connection.
+  const mayHang = isWorkflowCode(context);
+  const given: Promise<T> = promise.then(
+    (value) => (mayHang && run.isHalted ? never() : value),
+    (error: unknown) => {
+      if (mayHang && run.isHalted) return never();
+      if (error === run.stopReason) given.catch(() => {});
+      else noteRejection(run.unawaited, given, error);
+      throw error;
+    },
+  );
   return given;
+}
+
+/** One of its own for each caller: what waits for a shared one would stay in memory. */
+function never(): Promise<never> {
+  return new Promise(() => {});
 }
 
 /** Calls what makes such a promise. What the call throws is a rejection as well. */
@@ -131,11 +144,11 @@ export function attempted<T>(body: () => Promise<T>): Promise<T> {
   try {
     return shielded(body());
   } catch (error) {
-    return rejected(error);
+    return shielded(rejected(error));
   }
 }
 
-export async function rejected(error: unknown): Promise<never> {
+async function rejected(error: unknown): Promise<never> {
   throw error;
 }
 

@@ -53,6 +53,7 @@ export async function execute(invocation: Invocation, offerRefill?: OfferRefill)
   } catch (error) {
     result = { ok: false, error };
   }
+  if (run.isHalted) return { outcome: { kind: 'elsewhere' }, isRecorded: false };
   if (run.waits.isAway) await run.waits.comeBack();
   run.unawaited.endFunction(result.ok ? undefined : result.error);
   try {

@@ -2,11 +2,13 @@
 // checkpoints, and delays every effect until what it depends on is durable. perform.ts is the protocol on top.
 //
 //   running ──outcome recorded──► done
-//   running ──fenced, cancelled, or a write failed──► stopped: every further operation throws the reason
+//   running ──cancelled, or a write failed──► stopped: every further operation throws the reason
+//   running ──has lost its workflow, or the engine stops──► halted: the promises that its code awaits never settle
 import { andThen, type MaybePromise } from '../../codec/maybe-promise.js';
 import type { StepRecord, WorkflowRecord } from '../../model/records.js';
 import { continuationsOf } from '../../model/creator.js';
 import {
+  DatabaseClosedError,
   DBOSNonExistentWorkflowError,
   DBOSStepNondeterminismError,
   DBOSUnexpectedStepError,
@@ -95,11 +97,14 @@ export class Run {
   readonly unawaited = new UnawaitedOperations(this);
   /** If spans are made. */
   spans: RunSpans | undefined;
+  /** Called when the run is halted: its code may never return. */
+  onHalted: (() => void) | undefined;
   #inbox: Inbox | undefined;
   #streams: RunStreams | undefined;
   #dataSources: Set<DataSourceTransactionHandler> | undefined;
   readonly history: History | undefined;
   #stopReason: Error | undefined;
+  #isHalted = false;
   /** Created on first use: most runs need no signal. */
   #controller: AbortController | undefined;
   readonly #numbers = new Numbers();
@@ -147,7 +152,7 @@ export class Run {
     return (this.registration.config.parkAfterMs ?? this.runtime.config.parkAfterMs) || Infinity;
   }
 
-  /** Aborts when the run is stopped: fenced, cancelled, or a write failed. */
+  /** Aborts when the run is stopped or halted. */
   get signal(): AbortSignal {
     if (!this.#controller) {
       this.#controller = new AbortController();
@@ -158,6 +163,14 @@ export class Run {
 
   get stopReason(): Error | undefined {
     return this.#stopReason;
+  }
+
+  /**
+   * Whether the run was stopped for a reason that its code must not hear of. The workflow continues in another run, or is
+   * gone: code that caught the reason would undo what is not to be undone.
+   */
+  get isHalted(): boolean {
+    return this.#isHalted;
   }
 
   get inbox(): Inbox {
@@ -255,10 +268,22 @@ export class Run {
   }
 
   stop(reason: Error): void {
+    if (isEndOfWorkflow(reason)) this.#stop(reason);
+    else this.#halt(reason);
+  }
+
+  #stop(reason: Error): void {
     if (this.#stopReason) return;
     addStopReason(reason);
     this.#stopReason = reason;
     this.#controller?.abort(reason);
+  }
+
+  #halt(reason: Error): void {
+    if (this.#stopReason) return;
+    this.#isHalted = true;
+    this.#stop(reason);
+    this.onHalted?.();
   }
 
   /** The workflow may be lost without notice: the next effect asks the database first. */
@@ -330,7 +355,8 @@ export class Run {
         this.#standing.renew();
         this.#untrack(settled);
       },
-      (error: unknown) => this.stop(error as Error),
+      // There is no workflow. Whoever started it gets the error.
+      (error: unknown) => this.#halt(error as Error),
     );
     this.#track(settled);
   }
@@ -463,6 +489,15 @@ export class Run {
     const { runtime, workflowID } = this;
     return (await runtime.retrying(() => findWorkflows(runtime.store.database, [workflowID])))[0];
   }
+}
+
+/** Whether it ends the workflow itself, as opposed to this run of it. */
+function isEndOfWorkflow(reason: Error): boolean {
+  return !(
+    reason instanceof DBOSWorkflowConflictError ||
+    reason instanceof DBOSNonExistentWorkflowError ||
+    reason instanceof DatabaseClosedError
+  );
 }
 
 function itself(verdict: CheckpointVerdict): CheckpointVerdict {

@@ -81,16 +81,19 @@ export class Runs {
     this.#latest.set(run.workflowID, run);
     this.slots.fill(run);
     run.waits.onWaiting = (isWaiting) => this.#setWaiting(run, isWaiting);
+    run.onHalted = () => this.#remove(run, false)?.resolve(outcomeOfStopped(run.stopReason));
     const { tracer } = run.runtime;
     if (tracer) run.spans = new RunSpans(tracer, invocation);
     void execute(invocation, this.offerRefill).then(({ outcome, isRecorded }) => {
+      // A halted run has left.
+      if (run.isHalted) return;
       run.spans?.conclude(outcome);
       const last = this.#remove(run, isRecorded);
       last?.resolve(outcome);
       if (last && outcome.kind === 'error') reportUnlessAwaited(run, last, outcome.error);
     });
     // A child whose row was being inserted when its parent was stopped.
-    if (this.#isStopping) this.stop(run, new DBOSWorkflowConflictError(run.workflowID));
+    if (this.#isStopping) this.#stop(run, new DBOSWorkflowConflictError(run.workflowID));
     return ending;
   }
 
@@ -130,24 +133,23 @@ export class Runs {
     if (isWaiting) for (const observer of this.#observers) observer.onWaiting?.(run);
   }
 
-  /** Stops a run at its next operation. */
-  stop(run: Run, reason: Error): void {
+  #stop(run: Run, reason: Error): void {
     run.stop(reason);
-    // Its code may never return, so resolve its handles now: they wait for the new owner's outcome, or fail if the
-    // workflow was deleted.
+    // One that was stopped before is not halted now. Its code may never return, so resolve its handles: they wait for the new
+    // owner's outcome, or fail if the workflow was deleted.
     if (!(reason instanceof DBOSWorkflowCancelledError)) this.#ends.get(run)?.resolve(outcomeOfStopped(reason));
   }
 
   /** Stops a run that no longer owns its workflow: its slot is free. */
   stopLost(run: Run, reason: Error): void {
-    this.stop(run, reason);
-    this.#free(run, false);
+    this.#stop(run, reason);
+    if (this.#ends.has(run)) this.#free(run, false);
   }
 
   /** Stops all runs, and any that start later. */
   stopAll(): void {
     this.#isStopping = true;
-    for (const run of this.all) this.stop(run, new DBOSWorkflowConflictError(run.workflowID));
+    for (const run of this.all) this.#stop(run, new DBOSWorkflowConflictError(run.workflowID));
   }
 
   /** Waits for all runs to end, those that they start meanwhile included. */

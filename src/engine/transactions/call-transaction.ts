@@ -10,7 +10,7 @@ import {
 import { Engine } from '../engine.js';
 import type { Registry } from '../registration/registry.js';
 import type { PublishedMessage } from '../journal/run-journal.js';
-import { type Context, currentContext, inContext, isWorkflowCode, rejected } from '../runs/ambient.js';
+import { attempted, type Context, currentContext, inContext, isWorkflowCode } from '../runs/ambient.js';
 import { type ActiveStep, elsewhere, type KeptOutcome, perform } from '../runs/perform.js';
 import type { Run } from '../runs/run.js';
 import type { DataSourceTransactionHandler } from './data-source-handler.js';
@@ -49,11 +49,7 @@ function invoke(
 
 /** Runs a function in a transaction. In workflow code it is a step. */
 export function callTransaction(registry: Registry, call: TransactionCall): Promise<unknown> {
-  try {
-    return callOrThrow(registry, call);
-  } catch (error) {
-    return rejected(error);
-  }
+  return attempted(() => callOrThrow(registry, call));
 }
 
 // On the path of every transaction, a function that only passes a promise on is not async: each one that is makes up to
@@ -122,7 +118,7 @@ function performAsStep(
   const { run } = context;
   const { name } = call;
   const stepID = run.nextStepID();
-  const journaled = { ...call, func: beginning(run, stepID, call.func) };
+  const journaled = { ...call, func: beginning(engine, { run, stepID, func: call.func }) };
   const authorized = call.authorize?.(context) ?? context;
   // An earlier run has left a checkpoint, and maybe a completion record.
   if (run.recordAt(stepID)) run.trackDataSource(handler);
@@ -132,11 +128,14 @@ function performAsStep(
   return perform(run, { name, stepID, isEffect: !runsSteps(handler), format: 'named' }, body);
 }
 
-/** Each attempt publishes messages of its own. */
-function beginning(run: Run, stepID: number, func: TransactionCall['func']): TransactionCall['func'] {
+/** Each attempt publishes messages of its own, and ends some time after its run was halted. */
+function beginning(
+  { transactions }: Engine,
+  { run, stepID, func }: { readonly run: Run; readonly stepID: number; readonly func: TransactionCall['func'] },
+): TransactionCall['func'] {
   return function begin(this: unknown, ...args: never[]): Promise<unknown> {
     run.journal.beginTransaction(stepID);
-    return func.apply(this, args);
+    return transactions.endWith(run, func.apply(this, args));
   };
 }
 

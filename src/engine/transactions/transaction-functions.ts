@@ -10,7 +10,6 @@ import {
   type Registry,
   type UserFunction,
 } from '../registration/registry.js';
-import { shielded } from '../runs/ambient.js';
 import { callTransaction } from './call-transaction.js';
 
 export interface TransactionSettings {
@@ -33,7 +32,7 @@ export function registerTransactionFunction(
     return fn.apply(this, accepted as never[]);
   };
   const wrapper = function (this: unknown, ...args: never[]): Promise<unknown> {
-    const called = callTransaction(registry, {
+    return callTransaction(registry, {
       dsName,
       name,
       config,
@@ -42,7 +41,6 @@ export function registerTransactionFunction(
       args,
       authorize: (context) => ({ ...context, assumedRole: authorize(context.runtime, registration, context) }),
     });
-    return shielded(called);
   };
   Object.defineProperty(wrapper, 'name', { value: name });
   const registration: Registration = {

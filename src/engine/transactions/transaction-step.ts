@@ -50,6 +50,12 @@ export class TransactionStep {
     return andThen(this.#step.run.passBarrier(), () => this.joined.noteBarrier());
   }
 
+  /** Throws if the run was halted: its transactions roll back. */
+  refuseHalted(): void {
+    const { run } = this.#step;
+    if (run.isHalted) run.check();
+  }
+
   /** If the run no longer owns the workflow, stops it and throws the reason. */
   async assertOwned(): Promise<void> {
     const { run } = this.#step;

@@ -1,6 +1,7 @@
 // The service for transactions: opens and closes the data sources, and deletes completion records that are no longer
 // needed.
 import { invariant } from '../../base/assert.js';
+import type { Timer } from '../../base/clock.js';
 import type { Deadline } from '../../base/time-limit.js';
 import type { MaybePromise } from '../../codec/maybe-promise.js';
 import type { CompletionRecords } from '../../control/operator.js';
@@ -12,11 +13,19 @@ import type { Runtime } from '../runtime.js';
 import type { DataSourceTransactionHandler } from './data-source-handler.js';
 import { CompletionCleanup } from './completion-cleanup.js';
 
+/**
+ * How long a function may go on in its transaction after its run was halted. It cannot commit. A function that does more is
+ * not cut off lightly: with some clients its next statement would commit by itself.
+ */
+const HALTED_MAX_MS = 60_000;
+
 export class Transactions implements CompletionRecords {
   readonly #runtime: Runtime;
   readonly #cleanup: CompletionCleanup;
   readonly #shared = new Map<object, boolean>();
   readonly #opened: DataSourceTransactionHandler[] = [];
+  /** Until functions of halted runs are given up. */
+  readonly #timers = new Set<Timer>();
   #systemID: string | undefined;
 
   constructor(runtime: Runtime, runs: Runs) {
@@ -45,6 +54,32 @@ export class Transactions implements CompletionRecords {
     const isShared = await isSameDatabase(this.#runtime.database, query);
     this.#shared.set(source, isShared);
     return isShared;
+  }
+
+  /**
+   * The promise of a function in a transaction. Once the run is halted, the function may await an operation, which never
+   * settles: the transaction must not stay open for that.
+   */
+  endWith<T>(run: Run, called: Promise<T>): Promise<T> {
+    const { clock } = this.#runtime;
+    return new Promise((resolve, reject) => {
+      let timer: Timer | undefined;
+      const onStop = (): void => {
+        const { isHalted, stopReason } = run;
+        if (!isHalted || !stopReason) return;
+        timer = clock.after(HALTED_MAX_MS, () => reject(stopReason));
+        this.#timers.add(timer);
+      };
+      const disarm = (): void => {
+        run.signal.removeEventListener('abort', onStop);
+        if (!timer) return;
+        timer.cancel();
+        this.#timers.delete(timer);
+      };
+      run.signal.addEventListener('abort', onStop, { once: true });
+      called.then(resolve, reject);
+      called.then(disarm, disarm);
+    });
   }
 
   /** The steps from this one on will run again. Records of our own data sources say that they are of the past. */
@@ -83,6 +118,7 @@ export class Transactions implements CompletionRecords {
   /** Flushes pending deletions and closes all data sources. */
   async stop(deadline: Deadline): Promise<void> {
     const { logger } = this.#runtime;
+    for (const timer of this.#timers) timer.cancel();
     await deadline.within(deadline.leftMs / 2).settles(this.#cleanup.stop());
     // Closing waits for a connection whose function may never return.
     const closing = this.#opened.splice(0).map(async (handler) => {

@@ -324,7 +324,7 @@ forEachDialect((dialect) => {
       await expect(handle.getResult()).rejects.toMatchObject({ code: 'DATABASE_CLOSED' });
     });
 
-    test('lets the code that was left behind end without harm', async () => {
+    test('lets the code that was left behind do no more', async () => {
       const { DBOS } = await createEngine(dialect);
       const halt = newHalt();
       const ends: unknown[] = [];
@@ -347,9 +347,8 @@ forEachDialect((dialect) => {
 
       halt.release();
 
-      await until(() => ends.length > 0);
-      await new Promise((resolve) => setImmediate(resolve));
-      expect(ends).toEqual(['WORKFLOW_CONFLICT']);
+      for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+      expect(ends).toEqual([]);
     });
   });
 

@@ -50,7 +50,7 @@ const KINDS: Record<string, (url: string) => Promise<unknown>> = {
     return Promise.all(Array.from({ length: POOL_SIZE + 1 }, () => database.read(sql`SELECT 1`)));
   },
   'a connection per operation': (url) => open(url, 'none').read(sql`SELECT 1`),
-  'the watch of a peer': (url) => watch(presenceOn(open(url), systemClock)),
+  'the watch of a peer': (url) => watch(presenceOn(open(url), { clock: systemClock })),
   'a probe': (url) => open(url).withSession('everstep probe', (session) => session.ask('SELECT 1')),
   async 'the listening connection'(url) {
     const database = open(url);

@@ -220,7 +220,7 @@ forEachDialect((dialect) => {
 
     await LOSSES['a new owner']?.(DBOS);
 
-    expect(runs.countIn('q')).toBe(0);
+    expect(runs.slots.count('q')).toBe(0);
   });
 
   test('code still hears of a cancellation', async () => {

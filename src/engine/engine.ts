@@ -1,6 +1,7 @@
 // One engine per `createDBOS()`: assembles a runtime and its services, starts them in order, stops them in reverse.
 import { Deadline } from '../base/time-limit.js';
 import { DatabaseClosedError } from '../model/errors/errors.js';
+import { noteCluster } from '../store/journal/epochs.js';
 import { listVersions, registerVersion } from '../store/management/versions.js';
 import { readNow } from '../store/schedules/schedules.js';
 import type { EngineConfig } from './config/config.js';
@@ -135,7 +136,7 @@ export class Engine {
     try {
       await runtime.databaseClock.learn(() => readNow(runtime.database));
       engine = new Engine(runtime, runs);
-      await registerThisVersion(runtime);
+      await Promise.all([registerThisVersion(runtime), noteCluster(runtime.database)]);
       await adoptAtLaunch(runtime);
       for (const [name, service] of Object.entries(engine.#services)) {
         // Add it before it starts: a service that fails halfway must be stopped too.

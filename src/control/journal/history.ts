@@ -142,7 +142,8 @@ export async function* tailHistory(
     const query = { after, types, limit: PAGE };
     const rows = await operator.retrying(() => tailJournal(operator.database, query));
     for (const row of rows) {
-      yield eventOf(row, `${row.cursor.xid}.${row.cursor.seq}.${row.cursor.part}`, detailsOf(row));
+      const { epoch, xid, seq, part } = row.cursor;
+      yield eventOf(row, `${epoch}.${xid}.${seq}.${part}`, detailsOf(row));
       if (signal?.aborted) return;
     }
     after = rows.at(-1)?.cursor ?? after;
@@ -165,7 +166,8 @@ async function paused(clock: Clock, signal: AbortSignal | undefined): Promise<bo
 
 function startOf(since: Date | number | string): TailCursor | { readonly since: number } {
   if (typeof since !== 'string') return { since: Math.floor(Number(since)) };
-  const [xid = '0'] = since.split('.');
-  const [, seq = 0, part = 0] = numbersIn(since.replace(/^\d+/, '0'), 3);
-  return { xid, seq, part };
+  const [, xid = '0'] = since.split('.');
+  // It may have 64 bits.
+  const [epoch = 0, , seq = 0, part = 0] = numbersIn(since.replace(/\.\d+/, '.0'), 4);
+  return { epoch, xid, seq, part };
 }

@@ -5,6 +5,7 @@ import { RecentSet } from '../../store/notify/recent-set.js';
 import { DBOSWorkflowConflictError } from '../../model/errors/errors.js';
 import type { WorkflowRecord } from '../../model/records.js';
 import type { Executor } from '../../store/database.js';
+import { noteCluster } from '../../store/journal/epochs.js';
 import { topics } from '../../store/notify/topics.js';
 import { findOwnedBy, handBack, handBackIn, type Owned } from '../../store/runs/lifecycle.js';
 import { findLost } from '../../store/runs/owners.js';
@@ -113,14 +114,24 @@ export class Ownership {
       run.lastRecordedStepID === undefined ? [] : [{ run, workflowID: run.workflowID, stepID: run.lastRecordedStepID }],
     );
     const lacking = running.length === 0 ? [] : await findMissingSteps(tx, running);
-    if (lacking.length === 0) return () => {};
     const runs = lacking.map(({ run }) => run);
-    const handedBack = await handBackIn(tx, runs);
+    const handedBack = runs.length === 0 ? [] : await handBackIn(tx, runs);
     return () => {
+      void this.#noteCluster();
       bus.publishAll(topics.work, handedBack);
       for (const run of runs) this.#runs.stopLost(run, new DBOSWorkflowConflictError(run.workflowID));
-      logger.warn(`${runs.length} workflows go back to their last checkpoint in the promoted database.`);
+      if (runs.length > 0)
+        logger.warn(`${runs.length} workflows go back to their last checkpoint in the promoted database.`);
     };
+  }
+
+  async #noteCluster(): Promise<void> {
+    const { database, logger } = this.#runtime;
+    try {
+      await this.#runtime.retrying(() => noteCluster(database));
+    } catch (error) {
+      logger.warn(`Those who follow the history may miss events until the next launch: ${(error as Error).message}`);
+    }
   }
 
   /** Rereads the rows first: a workflow that was resumed may have a new run here already. */

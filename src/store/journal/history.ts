@@ -2,6 +2,7 @@
 // workflows in the order in which it grows.
 import { oneOf, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database, Reader, Row } from '../database.js';
+import { epochOf, isOfEpoch, lastFormerSeq, readEpochs } from './epochs.js';
 
 /** An event. Its position is unique in its workflow. */
 export interface HistoryRow {
@@ -43,7 +44,6 @@ export interface HistoryQuery {
 export const eventOrder = sql`CASE WHEN h.event_type = 'AttemptStarted' THEN -1 ELSE COALESCE(h.step, 2147483647) END`;
 const history = table('history');
 const journal = table('journal_events');
-const tailColumns = sql`j.workflow_id, j.seq, j.part, j.at, j.event_type, j.step, j.attempt, j.executor, j.actor, j.details`;
 
 /**
  * A page of a workflow's history, in order. It costs as much as the whole. Without payloads, the planner leaves out the tables
@@ -98,8 +98,12 @@ export interface TailRow extends Omit<HistoryRow, 'position' | 'payloadName' | '
   readonly cursor: TailCursor;
 }
 
-/** The transaction that wrote a row, as text because it may have 64 bits, the row's number, and the event among those of it. */
+/**
+ * The epoch of a row, the transaction that wrote it, as text because it may have 64 bits, the row's number, and the event among
+ * those of it.
+ */
 export interface TailCursor {
+  readonly epoch: number;
   readonly xid: string;
   readonly seq: number;
   readonly part: number;
@@ -118,42 +122,62 @@ export interface TailQuery {
  * order.
  */
 export async function tailJournal(database: Database, { after, types, limit }: TailQuery): Promise<TailRow[]> {
-  const isPostgres = database.dialect.name === 'postgres';
   const ofTypes = types ? sql`AND j.event_type ${oneOf(types)}` : sql``;
-  const xid = isPostgres ? sql`CAST(j.xid AS TEXT)` : sql`'0'`;
-  const order = isPostgres ? sql`j.xid, j.seq, j.part` : sql`j.seq, j.part`;
-  const isSettled = isPostgres ? sql`AND j.xid < pg_snapshot_xmin(pg_current_snapshot())` : sql``;
-  const condition = sql`${isLater(after, isPostgres)} ${isSettled} ${ofTypes}`;
-  const selected = sql`
-    SELECT j.workflow_id, j.seq, j.part, ${xid} AS xid_text, j.at, j.event_type, j.step, j.attempt, j.executor, j.actor,
-      CAST(j.details AS TEXT) AS details`;
-  const page = sql`
-    ORDER BY ${order}
-    LIMIT ${limit}`;
-  // A cursor uses the key of the journal. A time uses idx_journal_at: materialized, because the planner might look for the
-  // first rows of that time in the order of the key, from the beginning of the journal.
-  const found =
-    'since' in after
-      ? await database.observe(
-          sql`
-    WITH j AS MATERIALIZED (SELECT ${tailColumns}${isPostgres ? sql`, j.xid` : sql``} FROM ${journal} AS j WHERE ${condition})
-    ${selected}
-    FROM j
-    ${page}`,
-          { timeoutMs: 0, scans: 'bitmap' },
-        )
-      : await database.read(sql`
-    ${selected}
-    FROM ${journal} AS j
-    WHERE ${condition}
-    ${page}`);
-  return found.map(toTailRow);
+  if ('since' in after) return tailSince(database, { since: after.since, ofTypes, limit });
+  const isPostgres = database.dialect.name === 'postgres';
+  const isSettled = sql`AND ${isOfEpoch} AND (e.last_seq IS NOT NULL OR j.xid < ${horizon})`;
+  const found = await readEpochs(database, { epoch: after.epoch, limit }, (left, isFirst) => {
+    return sql`
+      SELECT ${tailColumns(isPostgres)}
+      FROM ${journal} AS j
+      WHERE ${isFirst ? isLater(after, isPostgres) : sql`TRUE`} ${isPostgres ? isSettled : sql``} ${ofTypes}
+      ORDER BY ${isPostgres ? sql`j.xid, j.seq, j.part` : sql`j.seq, j.part`}
+      LIMIT ${left}`;
+  });
+  return found.map(({ epoch, row }) => toTailRow(row, epoch));
 }
 
-function toTailRow(row: Row): TailRow {
+interface SinceQuery {
+  readonly since: number;
+  readonly ofTypes: Sql;
+  readonly limit: number;
+}
+
+/**
+ * Uses idx_journal_at: materialized, because the planner might look for the first rows of that time in the order of the key,
+ * from the beginning of the journal.
+ */
+async function tailSince(database: Database, { since, ofTypes, limit }: SinceQuery): Promise<TailRow[]> {
+  const isPostgres = database.dialect.name === 'postgres';
+  const isSettled = sql`AND (j.xid < ${horizon} OR j.seq <= ${lastFormerSeq})`;
+  const found = await database.observe(
+    sql`
+    WITH j AS MATERIALIZED (
+      SELECT ${tailColumns(isPostgres)}, ${isPostgres ? epochOf : sql`0`} AS epoch
+      FROM ${journal} AS j
+      WHERE j.at >= ${since} ${isPostgres ? isSettled : sql``} ${ofTypes})
+    SELECT j.workflow_id, j.seq, j.part, j.xid_text, j.at, j.event_type, j.step, j.attempt, j.executor, j.actor, j.details,
+      j.epoch
+    FROM j
+    ORDER BY ${isPostgres ? sql`j.epoch, j.xid, j.seq, j.part` : sql`j.seq, j.part`}
+    LIMIT ${limit}`,
+    { timeoutMs: 0, scans: 'bitmap' },
+  );
+  return found.map((row) => toTailRow(row, Number(row['epoch'])));
+}
+
+/** The first transaction that may be open. */
+const horizon = sql`pg_snapshot_xmin(pg_current_snapshot())`;
+
+function tailColumns(isPostgres: boolean): Sql {
+  return sql`j.workflow_id, j.seq, j.part, ${isPostgres ? sql`j.xid, CAST(j.xid AS TEXT)` : sql`'0'`} AS xid_text, j.at, j.event_type, j.step,
+      j.attempt, j.executor, j.actor, CAST(j.details AS TEXT) AS details`;
+}
+
+function toTailRow(row: Row, epoch: number): TailRow {
   return {
     workflowID: row['workflow_id'] as string,
-    cursor: { xid: row['xid_text'] as string, seq: Number(row['seq']), part: Number(row['part']) },
+    cursor: { epoch, xid: row['xid_text'] as string, seq: Number(row['seq']), part: Number(row['part']) },
     at: Number(row['at']),
     type: row['event_type'] as string,
     step: row['step'] as number | null,
@@ -165,9 +189,7 @@ function toTailRow(row: Row): TailRow {
 }
 
 /** The row of the cursor may have further events. */
-function isLater(after: TailQuery['after'], isPostgres: boolean): Sql {
-  if ('since' in after) return sql`j.at >= ${after.since}`;
-  const { xid, seq, part } = after;
+function isLater({ xid, seq, part }: TailCursor, isPostgres: boolean): Sql {
   return isPostgres
     ? sql`(j.xid, j.seq) >= (CAST(CAST(${xid} AS TEXT) AS XID8), CAST(${seq} AS BIGINT)) AND (j.seq <> ${seq} OR j.part > ${part})`
     : sql`j.seq >= ${seq} AND (j.seq > ${seq} OR j.part > ${part})`;

@@ -5,6 +5,7 @@ import type { Database, Executor } from '../database.js';
 import { describeTable } from '../management/partitioned-tables.js';
 import { columnsOf, createApart, type Partition, readPartitions } from '../partitions/partitions.js';
 import { nameOf, rangeText, type TimedTable, verbatim } from '../partitions/timed-table.js';
+import { lastFormerSeq } from './epochs.js';
 import { isDue, KEPT, type PruneLimits, wasDeleted } from './pruning.js';
 
 /** More rows than these are not copied: pruning them one by one costs less, or locks nothing for long. */
@@ -100,7 +101,8 @@ interface Changes {
 /** What has happened to the rows since they were copied. */
 async function carryOver(tx: Executor, { old, fresh, into, selected, since }: Changes): Promise<void> {
   const isSame = sql`p.xid = f.xid AND p.seq = f.seq AND p.at = f.at`;
-  const isLater = (alias: Token) => sql`${alias}.xid >= CAST(CAST(${since} AS TEXT) AS XID8)`;
+  const isLater = (alias: Token) =>
+    sql`(${alias}.xid >= CAST(CAST(${since} AS TEXT) AS XID8) AND ${alias}.seq > ${lastFormerSeq})`;
   // A workflow got another ID, or was deleted.
   await tx.run(
     sql`UPDATE ${fresh} AS f SET workflow_id = p.workflow_id FROM ${old} AS p WHERE ${isSame} AND p.workflow_id <> f.workflow_id`,

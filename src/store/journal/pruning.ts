@@ -5,9 +5,11 @@ import type { WorkflowStatusString } from '../../model/status.js';
 import { oneOf, setting, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { hasEnded } from '../runs/states.js';
+import { isOfEpoch, readEpochs } from './epochs.js';
 
 /** A row of the journal, in the order in which it grows. */
 export interface JournalCursor {
+  readonly epoch: number;
   /** The transaction that wrote it; always 0 on SQLite. */
   readonly xid: string;
   readonly seq: number;
@@ -24,7 +26,7 @@ export interface AgedRow extends JournalCursor {
 }
 
 /** Before all rows. */
-export const FIRST_ROW: JournalCursor = { xid: '0', seq: -1 };
+export const FIRST_ROW: JournalCursor = { epoch: 0, xid: '0', seq: -1 };
 
 export interface PruneLimits {
   /** When a workflow must have ended. */
@@ -53,7 +55,11 @@ export async function listRows(
   { limit, ...limits }: PruneLimits & { readonly limit: number },
 ): Promise<AgedRow[]> {
   const isPostgres = database.dialect.name === 'postgres';
-  const found = await database.read(sql`
+  const isAfter = isPostgres
+    ? sql`(j.xid, j.seq) > (CAST(CAST(${after.xid} AS TEXT) AS XID8), CAST(${after.seq} AS BIGINT))`
+    : sql`j.seq > ${after.seq}`;
+  const found = await readEpochs(database, { epoch: after.epoch, limit }, (left, isFirst) => {
+    return sql`
     SELECT ${isPostgres ? sql`CAST(j.xid AS TEXT)` : sql`'0'`} AS xid_text, j.seq, j.workflow_id, j.at,
       CASE
         WHEN ${wasDeleted} AND j.at < ${limits.before} THEN 1
@@ -62,14 +68,12 @@ export async function listRows(
       w.name, w.status, COALESCE(w.completed_at, w.updated_at) AS ended_at
     FROM ${journal} AS j
     LEFT JOIN ${workflows} AS w ON w.workflow_uuid = j.workflow_id
-    WHERE ${
-      isPostgres
-        ? sql`(j.xid, j.seq) > (CAST(CAST(${after.xid} AS TEXT) AS XID8), CAST(${after.seq} AS BIGINT))`
-        : sql`j.seq > ${after.seq}`
-    }
+    WHERE ${isFirst ? isAfter : sql`TRUE`} ${isPostgres ? sql`AND ${isOfEpoch}` : sql``}
     ORDER BY ${isPostgres ? sql`j.xid, j.seq` : sql`j.seq`}
-    LIMIT ${limit}`);
-  return found.map((row) => ({
+    LIMIT ${left}`;
+  });
+  return found.map(({ epoch, row }) => ({
+    epoch,
     xid: row['xid_text'] as string,
     seq: Number(row['seq']),
     workflowID: row['workflow_id'] as string,

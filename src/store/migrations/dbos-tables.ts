@@ -20,6 +20,7 @@ const OWN_TABLES = {
   journal:
     'workflow_id TEXT, seq BIGINT, at BIGINT, xid XID8, event_type TEXT, step INT, attempt INT, executor TEXT, ' +
     'actor TEXT, details JSONB, key TEXT, owner TEXT, name TEXT, started_at BIGINT, completed_at BIGINT',
+  journal_epochs: 'epoch INT, cluster TEXT, after_seq BIGINT',
   journal_events:
     'workflow_id TEXT, xid XID8, seq BIGINT, part INT, at BIGINT, event_type TEXT, step INT, attempt INT, executor TEXT, ' +
     'actor TEXT, details JSONB, completed_at BIGINT, owner TEXT, key TEXT',

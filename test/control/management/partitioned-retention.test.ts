@@ -3,10 +3,12 @@ import { expect, test } from 'vitest';
 import { applyRetention } from '../../../src/control/management/retention-policy.js';
 import { sql, table } from '../../../src/sql/sql.js';
 import type { Database, Row } from '../../../src/store/database.js';
+import { noteCluster } from '../../../src/store/journal/epochs.js';
 import { prunePartitions } from '../../../src/store/journal/partition-pruning.js';
 import { insertWorkflows, type NewWorkflow } from '../../../src/store/runs/workflows.js';
 import { until } from '../../crash/processes.js';
 import { onlyOn, partitioned } from '../../rig/dialects.js';
+import { pretendMove } from '../../rig/moved-cluster.js';
 import { operatorOn } from '../../rig/operators.js';
 import { newWorkflow } from '../../rig/records.js';
 import { raw } from '../../store/migrations/catalog.js';
@@ -114,6 +116,20 @@ onlyOn('postgres', () => {
     // A row of that time goes to the default partition, and is pruned from there.
     await add('late', ['AttemptLost']);
     expect(await applyRetention(operator, POLICY, FAST)).toMatchObject({ events: 1 });
+  });
+
+  test('an old partition is replaced after a move to a cluster whose transactions have lower numbers', async () => {
+    const { database, add } = await setup();
+    await noteCluster(database);
+    await add('old', LOST);
+    await add('active', ['AttemptLost'], ACTIVE);
+    await pretendMove(database);
+    await noteCluster(database);
+
+    const pruned = await prunePartitions(database, { before: Date.now() - 7 * DAY_MS, applicationName: null });
+
+    expect(pruned).toBe(6);
+    expect(await rowsOf(database, 'active')).toHaveLength(1);
   });
 
   test('a partition of which most has to stay is pruned row by row', async () => {

@@ -38,7 +38,7 @@ async function plansOf(database: Database): Promise<{ plans: string[]; recent: s
   const recent: string[] = [];
   const fake = explaining(database, plans);
   await readHistory(fake, { workflowID: 'w-5', limit: 100, payloads: false });
-  await tailJournal(fake, { after: { xid: '700', seq: 5, part: 0 }, limit: 100 });
+  await tailJournal(fake, { after: { epoch: 0, xid: '700', seq: 5, part: 0 }, limit: 100 });
   await listRows(fake, FIRST_ROW, { before: 5, applicationName: null, limit: 100 });
   await findCancellations(fake, ['w-5']);
   await findArchived(fake, 'w-5');

@@ -200,7 +200,7 @@ onlyOn('postgres', () => {
 
     // Rows are read when no older transaction is open, in any database of the server.
     const seen = new Set<number>();
-    let after = { xid: '0', seq: 0, part: 0 };
+    let after = { epoch: 0, xid: '0', seq: 0, part: 0 };
     await until('all rows are read', async () => {
       for (const { cursor } of await tailJournal(database, { after, limit: 2 })) {
         after = cursor;

@@ -1,0 +1,1 @@
+-- Empty on purpose: a SQLite file is moved as a whole, and its rows have no transaction numbers.

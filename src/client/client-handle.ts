@@ -1,10 +1,11 @@
 // A client's handle of a workflow. It waits for the outcome in the database and records nothing.
+import { internals } from '../base/internals.js';
 import { getHistory, type HistoryEvent, type HistoryOptions } from '../control/journal/history.js';
 import { historyOptions } from '../control/verb-checks.js';
 import { recognizeCopies } from '../model/copies.js';
 import { getWorkflow } from '../control/listing/inspection.js';
 import type { Operator } from '../control/operator.js';
-import { readOutcome, type WorkflowHandle } from '../control/runs/outcome.js';
+import { type KnownWorkflow, readOutcome, type WorkflowHandle } from '../control/runs/outcome.js';
 import type { WorkflowStatus } from '../control/listing/status.js';
 import { pollMsOfWait, type PollingOptions } from '../control/runs/time-limit.js';
 
@@ -13,13 +14,16 @@ export class ClientHandle<R> implements WorkflowHandle<R> {
     recognizeCopies(this, 'ClientHandle');
   }
 
+  readonly [internals]: KnownWorkflow;
   readonly #operator: Operator;
 
   constructor(
     operator: Operator,
     readonly workflowID: string,
+    known: KnownWorkflow,
   ) {
     this.#operator = operator;
+    this[internals] = known;
   }
 
   getStatus(): Promise<WorkflowStatus | null> {
@@ -29,7 +33,8 @@ export class ClientHandle<R> implements WorkflowHandle<R> {
   async getResult(options: PollingOptions = {}): Promise<R> {
     const pollMs = pollMsOfWait(options);
     const { watchers, codec } = this.#operator;
-    return readOutcome(codec, await watchers.outcomes.wait(this.workflowID, { pollMs })) as Promise<R>;
+    const lookup = { workflowID: this.workflowID, hasExisted: this[internals].hasExisted };
+    return readOutcome(codec, await watchers.outcomes.wait(lookup, { pollMs })) as Promise<R>;
   }
 
   history(options: HistoryOptions = {}): AsyncGenerator<HistoryEvent, void, undefined> {

@@ -110,8 +110,13 @@ export class ClientOperator implements Operator {
     }
   }
 
+  /** A handle of a workflow that may be yet to be created. */
   handleOf<R>(workflowID: string): ClientHandle<R> {
-    return new ClientHandle<R>(this, workflowID);
+    return new ClientHandle<R>(this, workflowID, { hasExisted: false });
+  }
+
+  handleOfExisting<R>(workflowID: string): ClientHandle<R> {
+    return new ClientHandle<R>(this, workflowID, { hasExisted: true });
   }
 
   retrying<T>(operation: () => Promise<T>): Promise<T> {

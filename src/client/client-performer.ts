@@ -19,7 +19,7 @@ export class ClientPerformer implements ManagementPerformer<WorkflowQueue> {
   }
 
   handleOf<R>(workflowID: string): ClientHandle<R> {
-    return this.operator.handleOf(workflowID);
+    return this.operator.handleOfExisting(workflowID);
   }
 
   queueOf(operator: Operator, record: QueueRecord): WorkflowQueue {

@@ -118,7 +118,7 @@ export class DBOSClient extends Management<WorkflowQueue> {
     options: ClientEnqueueOptions,
     ...args: Parameters<T>
   ): Promise<WorkflowHandle<ResultOf<T>>> {
-    return this.#operator.handleOf(await enqueue(this.#operator, options, { args }));
+    return this.#operator.handleOfExisting(await enqueue(this.#operator, options, { args }));
   }
 
   /** Enqueues with arguments that programs in other languages can read. */
@@ -127,7 +127,7 @@ export class DBOSClient extends Management<WorkflowQueue> {
     positionalArgs: unknown[],
     namedArgs?: Record<string, unknown>,
   ): Promise<WorkflowHandle<T>> {
-    return this.#operator.handleOf(
+    return this.#operator.handleOfExisting(
       await enqueue(this.#operator, portable(options), { args: positionalArgs, namedArgs }),
     );
   }
@@ -196,7 +196,7 @@ export class DBOSClient extends Management<WorkflowQueue> {
   ): Promise<WorkflowHandle<unknown>> {
     const pollMs = pollMsOfWait(options);
     checkHandles(handles);
-    const workflowID = await firstToEnd(this.#operator, idsOf(handles), { pollMs });
+    const workflowID = await firstToEnd(this.#operator, handles, { pollMs });
     return handles.find((handle) => handle.workflowID === workflowID) as WorkflowHandle<unknown>;
   }
 
@@ -204,7 +204,7 @@ export class DBOSClient extends Management<WorkflowQueue> {
   async waitAll<R>(handles: readonly WorkflowHandle<R>[], options: PollingOptions = {}): Promise<WorkflowHandle<R>[]> {
     const pollMs = pollMsOfWait(options);
     checkAreHandles(handles);
-    await allEnded(this.#operator, idsOf(handles), { pollMs });
+    await allEnded(this.#operator, handles, { pollMs });
     return [...handles];
   }
 
@@ -299,10 +299,6 @@ export class DBOSClient extends Management<WorkflowQueue> {
 
 function portable(options: ClientEnqueueOptions): ClientEnqueueOptions {
   return { ...options, serializationType: 'portable' };
-}
-
-function idsOf(handles: readonly WorkflowHandle<unknown>[]): string[] {
-  return handles.map(({ workflowID }) => workflowID);
 }
 
 function toDefinition({ workflowClassName, ...rest }: ClientSchedule): ScheduleDefinition {

@@ -44,9 +44,9 @@ export class DebouncerClient {
     const debouncing = { timeoutMs: timeoutMs === undefined ? null : Math.ceil(timeoutMs) };
     for (;;) {
       const bouncedID = await this.#bounce(options, periodMs, args);
-      if (bouncedID !== null) return operator.handleOf(bouncedID);
+      if (bouncedID !== null) return operator.handleOfExisting(bouncedID);
       try {
-        return operator.handleOf(await enqueue(operator, options, { args, debouncing }));
+        return operator.handleOfExisting(await enqueue(operator, options, { args, debouncing }));
       } catch (error) {
         // Another caller was first: postpone its workflow instead.
         if ((error as { code?: unknown }).code !== 'QUEUE_DUPLICATED') throw error;

@@ -21,6 +21,7 @@ export interface Performer {
   operatorFor(verb: string, callers?: Callers): Operator;
   /** Runs a verb, recorded in workflow code. The token identifies the call there: it is the same after a recovery. */
   perform<R>(verb: RecordedVerb, body: (operator: Operator, token: string | undefined) => Promise<R>): Promise<R>;
+  /** A handle of a workflow that exists. */
   handleOf<R>(workflowID: string): WorkflowHandle<R>;
 }
 

@@ -1,5 +1,6 @@
 // One engine per `createDBOS()`: assembles a runtime and its services, starts them in order, stops them in reverse.
 import { Deadline } from '../base/time-limit.js';
+import { isImported } from '../model/creator.js';
 import { DatabaseClosedError } from '../model/errors/errors.js';
 import { noteCluster } from '../store/journal/epochs.js';
 import { listVersions, registerVersion } from '../store/management/versions.js';
@@ -10,7 +11,7 @@ import { Liveness } from './liveness/liveness.js';
 import { OtherProgramsWatch } from './notify/other-programs-watch.js';
 import { QueueService } from './queues/queue-service.js';
 import type { Registry } from './registration/registry.js';
-import { whileWaiting } from './runs/ambient.js';
+import { currentContext, whileWaiting } from './runs/ambient.js';
 import { Deadlines } from './runs/deadlines.js';
 import { Handle, registerHandles } from './runs/handles.js';
 import { MissedWakes } from './parking/missed-wakes.js';
@@ -184,8 +185,17 @@ export class Engine {
     );
   }
 
+  /** A handle of a workflow that may be yet to be started. */
   handleOf<R>(workflowID: string): Handle<R> {
-    return new Handle<R>(this.runtime, workflowID, this.runs.endOf(workflowID));
+    return new Handle<R>(this.runtime, workflowID, { local: this.runs.endOf(workflowID) });
+  }
+
+  /** A handle of a workflow that exists, or did when a workflow that is replayed got this handle. */
+  handleOfExisting<R>(workflowID: string): Handle<R> {
+    const context = currentContext();
+    // A workflow may be imported before its children.
+    const hasExisted = !context?.run || !isImported(context.run.creator);
+    return new Handle<R>(this.runtime, workflowID, { local: this.runs.endOf(workflowID), hasExisted });
   }
 
   /** The engine that a runtime belongs to. */

@@ -179,7 +179,7 @@ export class DBOSInstance extends ContextMembers {
     const engine = this.#engineFor('recoverPendingWorkflows');
     const recovered: string[] = [];
     for (const executorID of executorIDs) recovered.push(...(await engine.liveness.recoverExecutor(executorID)));
-    return recovered.map((workflowID) => engine.handleOf(workflowID));
+    return recovered.map((workflowID) => engine.handleOfExisting(workflowID));
   }
 
   registerLifecycleCallback(callback: DBOSLifecycleCallback): void {

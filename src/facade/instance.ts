@@ -98,7 +98,7 @@ export class Instance implements Host, ManagementPerformer<WorkflowQueue> {
   }
 
   handleOf<R>(workflowID: string): WorkflowHandle<R> {
-    return this.engineFor('handles').handleOf<R>(workflowID);
+    return this.engineFor('handles').handleOfExisting<R>(workflowID);
   }
 
   perform<R>(

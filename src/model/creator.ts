@@ -10,6 +10,11 @@ export function importCreator(token: string): string {
   return `${IMPORTED}${token}`;
 }
 
+/** Whether the workflow was imported. Others of its export may not be there yet. */
+export function isImported(creator: string): boolean {
+  return creator.startsWith(IMPORTED);
+}
+
 /** A rewound workflow keeps its steps before `startStep`. */
 export function rewindCreator(startStep: number, token: string): string {
   return `rewind-${startStep}-${token}`;
@@ -44,7 +49,7 @@ export function creatorOf({
 
 /** Whether the step may have been run under another creator: before an export, or before a rewind to a later step. */
 export function inheritsStep(creator: string, stepID: number): boolean {
-  if (creator.startsWith(IMPORTED)) return true;
+  if (isImported(creator)) return true;
   const [, startStep] = REWOUND.exec(creator) ?? [];
   return startStep !== undefined && stepID < Number(startStep);
 }

@@ -1,18 +1,21 @@
 // Waits for a workflow to end, and decodes its outcome for the caller.
+import { internals } from '../../base/internals.js';
 import type { Codec } from '../../codec/codec.js';
 import { andThen, type MaybePromise } from '../../codec/maybe-promise.js';
 import {
   DBOSAwaitedWorkflowCancelledError,
   DBOSAwaitedWorkflowExceededMaxRecoveryAttempts,
   DBOSInvalidArgumentError,
+  DBOSNonExistentWorkflowError,
 } from '../../model/errors/errors.js';
 import { array, checkThat, isRecord } from '../../model/validation/validation.js';
-import { findEarliestEnd, type FinishedWorkflow } from '../../store/runs/workflows.js';
+import { type EndedWorkflow, findEarliestEnd } from '../../store/runs/workflows.js';
 import type { Operator } from '../operator.js';
 import type { HistoryEvent, HistoryOptions } from '../journal/history.js';
 import type { WorkflowStatus } from '../listing/status.js';
 import type { PollingOptions } from './time-limit.js';
 import type { WaitLimits } from './row-watcher.js';
+import type { OutcomeLookup } from './row-watchers.js';
 
 /** A started workflow, wherever it runs. */
 export interface WorkflowHandle<R> {
@@ -26,8 +29,9 @@ export interface WorkflowHandle<R> {
 }
 
 /** Decodes the outcome: returns the value or throws the error. */
-export function readOutcome(codec: Codec, finished: FinishedWorkflow): MaybePromise<unknown> {
-  const { workflowID, status, output, error, serialization } = finished;
+export function readOutcome(codec: Codec, ended: EndedWorkflow): MaybePromise<unknown> {
+  const { workflowID, status, output, error, serialization } = ended;
+  if (status === null) throw new DBOSNonExistentWorkflowError(`Workflow ${workflowID} does not exist`);
   if (status === 'SUCCESS') return codec.decodeValue(output, serialization);
   if (status === 'CANCELLED') throw new DBOSAwaitedWorkflowCancelledError(workflowID);
   if (status === 'MAX_RECOVERY_ATTEMPTS_EXCEEDED') {
@@ -44,25 +48,26 @@ export async function outcomeBy(
   workflowID: string,
   limits: WaitLimits,
 ): Promise<unknown> {
-  const finished = await watchers.outcomes.waitUntil(workflowID, limits);
-  return finished ? readOutcome(codec, finished) : null;
+  const ended = await watchers.outcomes.waitUntil({ workflowID }, limits);
+  return ended ? readOutcome(codec, ended) : null;
 }
 
 /** The ID of the first workflow to end; of several that have ended when the wait begins, the one that ended first. */
 export async function firstToEnd(
   operator: Operator,
-  workflowIDs: readonly string[],
+  handles: readonly WorkflowHandle<unknown>[],
   { signal, pollMs }: Pick<WaitLimits, 'signal' | 'pollMs'>,
 ): Promise<string> {
   const { database, watchers } = operator;
   const rest = new AbortController();
   const both = signal ? AbortSignal.any([signal, rest.signal]) : rest.signal;
   try {
-    const ends = workflowIDs.map((workflowID) =>
-      watchers.outcomes.wait(workflowID, { signal: both, pollMs, isPart: true }),
+    const ends = handles.map((handle) =>
+      watchers.outcomes.wait(lookupOf(handle), { signal: both, pollMs, isPart: true }),
     );
     const { workflowID } = await Promise.race(ends);
     // Others may have been seen to end at the same moment. That one may have been deleted since.
+    const workflowIDs = handles.map((handle) => handle.workflowID);
     const earliest = await operator.retrying(() => findEarliestEnd(database, workflowIDs));
     return earliest ?? workflowID;
   } finally {
@@ -73,11 +78,20 @@ export async function firstToEnd(
 /** Resolves when all workflows have ended, whatever the outcome. */
 export async function allEnded(
   { watchers }: Operator,
-  workflowIDs: readonly string[],
+  handles: readonly WorkflowHandle<unknown>[],
   limits: Pick<WaitLimits, 'signal' | 'pollMs'>,
 ): Promise<void> {
   const all = { ...limits, isPart: true };
-  await Promise.all(workflowIDs.map((workflowID) => watchers.outcomes.wait(workflowID, all)));
+  await Promise.all(handles.map((handle) => watchers.outcomes.wait(lookupOf(handle), all)));
+}
+
+/** What a handle knows of its workflow. */
+export interface KnownWorkflow {
+  readonly hasExisted: boolean;
+}
+
+function lookupOf(handle: WorkflowHandle<unknown> & { readonly [internals]?: KnownWorkflow }): OutcomeLookup {
+  return { workflowID: handle.workflowID, hasExisted: handle[internals]?.hasExisted };
 }
 
 /** Refuses handles that `waitFirst` could not distinguish. */

@@ -9,7 +9,7 @@ import { readStreams, type StreamPart, type StreamPosition } from '../../store/m
 import type { Bus } from '../../store/notify/bus.js';
 import { topics } from '../../store/notify/topics.js';
 import { type RecentRows, recentRowsOf } from '../../store/sqlite/recent-rows.js';
-import { findFinished, type FinishedWorkflow } from '../../store/runs/workflows.js';
+import { type EndedWorkflow, findEnded } from '../../store/runs/workflows.js';
 import { Interest } from './interest.js';
 import { checkLookupID } from './storable.js';
 import { RowWatcher, type Wait } from './row-watcher.js';
@@ -28,6 +28,13 @@ export interface RowWatchersOptions {
   isRunning(workflowID: string): boolean;
 }
 
+/** The workflow whose end is waited for. */
+export interface OutcomeLookup {
+  readonly workflowID: string;
+  /** Whether the workflow is known to have existed. If it does not any more, it was deleted, which is an end. */
+  hasExisted?: boolean;
+}
+
 /** Covers lost notifications. */
 const POLL_MS = 2_000;
 const POLL_WITHOUT_PUSH_MS = 500;
@@ -35,8 +42,8 @@ const POLL_WITHOUT_PUSH_MS = 500;
 const FEW = 200;
 
 export class RowWatchers {
-  /** Outcomes of workflows, wherever they run. */
-  readonly outcomes: RowWatcher<string, FinishedWorkflow>;
+  /** The ends of workflows, wherever they run. */
+  readonly outcomes: RowWatcher<OutcomeLookup, EndedWorkflow>;
 
   /** The oldest unreceived message of a topic. */
   readonly messages: RowWatcher<MessageKey, StoredMessage>;
@@ -60,14 +67,11 @@ export class RowWatchers {
     const common = { ...shared, pollMs: hasPush ? POLL_MS : POLL_WITHOUT_PUSH_MS };
     this.outcomes = new RowWatcher({
       ...common,
-      find: async (workflowIDs) => {
-        const finished = new Map((await findFinished(database, workflowIDs)).map((one) => [one.workflowID, one]));
-        return workflowIDs.map((workflowID) => finished.get(workflowID));
-      },
-      check: checkLookupID,
-      keysOf: (workflowID) => [workflowID],
-      awaited: (workflowID) => ({ kind: 'outcome', workflowID }),
-      announce: (workflowID) => interest.announce(workflowID),
+      find: (lookups) => findEnds(database, lookups),
+      check: ({ workflowID }) => checkLookupID(workflowID),
+      keysOf: ({ workflowID }) => [workflowID],
+      awaited: ({ workflowID }) => ({ kind: 'outcome', workflowID }),
+      announce: ({ workflowID }) => interest.announce(workflowID),
     });
     this.messages = new RowWatcher({
       ...common,
@@ -173,6 +177,20 @@ export class RowWatchers {
   get #all(): readonly Pick<RowWatcher<never, never>, 'wake' | 'stop' | 'hasWaiters' | 'waiterCount'>[] {
     return [this.outcomes, this.messages, this.events, this.streams];
   }
+}
+
+async function findEnds(
+  database: Database,
+  lookups: readonly OutcomeLookup[],
+): Promise<readonly (EndedWorkflow | undefined)[]> {
+  const workflowIDs = lookups.map(({ workflowID }) => workflowID);
+  const found = new Map((await findEnded(database, workflowIDs)).map((one) => [one.workflowID, one]));
+  return lookups.map((lookup) => {
+    const ended = found.get(lookup.workflowID);
+    if (!ended) lookup.hasExisted = true;
+    // One that does not exist may be yet to be started.
+    return ended?.status === null && !lookup.hasExisted ? undefined : ended;
+  });
 }
 
 /** Without keys, all may have changed. */

@@ -168,7 +168,7 @@ async function awaitAnswer(
   const over = new AbortController();
   const signal = limits.signal ? AbortSignal.any([limits.signal, over.signal]) : over.signal;
   const answered = events.waitUntil(event, { ...limits, signal });
-  const ended = outcomes.wait(workflowID, { signal });
+  const ended = outcomes.wait({ workflowID }, { signal });
   for (const wait of [answered, ended]) wait.catch(() => {});
   try {
     const first = await Promise.race([answered, ended]);
@@ -176,7 +176,8 @@ async function awaitAnswer(
     if ('text' in first) return await readAnswer(runtime, first);
     const last = await events.waitUntil(event, { deadlineAt: 0 });
     if (last) return await readAnswer(runtime, last);
-    throw new DBOSRequestRefusedError(workflowID, name, `it has ended with status ${first.status}.`);
+    const end = first.status === null ? 'was deleted' : `has ended with status ${first.status}`;
+    throw new DBOSRequestRefusedError(workflowID, name, `it ${end}.`);
   } finally {
     over.abort();
   }

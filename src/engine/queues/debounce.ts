@@ -30,7 +30,7 @@ export async function debounce<R>(engine: Engine, request: DebounceRequest): Pro
     // Both numbers before the first await: which of several debounced calls is faster must not change them.
     const numbers = takeNumbers();
     const bouncedID = await operation({ ...BOUNCE, stepID: numbers?.bounceID }, () => bounce(engine, request));
-    if (bouncedID !== null) return engine.handleOf<R>(bouncedID);
+    if (bouncedID !== null) return engine.handleOfExisting<R>(bouncedID);
     try {
       return await startWorkflow<R>(engine, toStart(request), numbers?.startID);
     } catch (error) {

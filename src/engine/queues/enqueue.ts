@@ -88,7 +88,7 @@ export async function startWorkflows<R>(engine: Engine, requests: readonly Start
   };
   const operation = { name: 'DBOS.startWorkflows', stepID: parent?.stepID, isEffect: true };
   const workflowIDs = await (parent ? perform(parent.run, operation, own(enqueue)) : enqueue());
-  return workflowIDs.map((workflowID) => engine.handleOf<R>(workflowID));
+  return workflowIDs.map((workflowID) => engine.handleOfExisting<R>(workflowID));
 }
 
 async function toRows(

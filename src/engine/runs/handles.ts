@@ -1,6 +1,7 @@
 // Workflow handles. A handle of a run in this process awaits it directly; any other waits for the outcome in the
 // database. Both stay valid if the workflow is cancelled and resumed.
 import type { DurationText } from '../../base/duration.js';
+import { internals } from '../../base/internals.js';
 import { getHistory, type HistoryEvent, type HistoryOptions } from '../../control/journal/history.js';
 import { historyOptions } from '../../control/verb-checks.js';
 import {
@@ -15,7 +16,7 @@ import { abortable, eitherOf } from '../../base/abortable.js';
 import type { Codec } from '../../codec/codec.js';
 import { type ExplainedRecord, withCancellations } from '../../control/journal/cancellations.js';
 import type { WaitLimits } from '../../control/runs/row-watcher.js';
-import { outcomeBy, readOutcome, type WorkflowHandle } from '../../control/runs/outcome.js';
+import { type KnownWorkflow, outcomeBy, readOutcome, type WorkflowHandle } from '../../control/runs/outcome.js';
 import { attempted, currentContext, isWorkflowCode, refuseInOtherWorkflow, whileWaiting } from './ambient.js';
 import type { Runtime } from '../runtime.js';
 import { operation, readStored, recordTime, refuseInTransaction } from './operation.js';
@@ -23,7 +24,7 @@ import { own, perform } from './perform.js';
 import type { Run } from './run.js';
 import type { RunEnding } from './runs.js';
 import { maxRecoveryAttempts, type WorkflowRegistration } from '../registration/registry.js';
-import type { FinishedWorkflow } from '../../store/runs/workflows.js';
+import type { EndedWorkflow } from '../../store/runs/workflows.js';
 import { toStatus, type WorkflowStatus } from '../../control/listing/status.js';
 import {
   deadlineOf,
@@ -37,28 +38,32 @@ export type GetResultOptions = TimeLimit;
 
 const GET_RESULT = { name: 'DBOS.getResult', isEffect: false } as const;
 
+export interface HandleOptions extends Partial<KnownWorkflow> {
+  /** How the workflow's run in this process ends. Not the run: the handle may outlive its stay in memory. */
+  readonly local?: RunEnding | undefined;
+  /** The function of the workflow, if this handle started it. */
+  readonly own?: WorkflowRegistration;
+}
+
 export class Handle<R> implements WorkflowHandle<R> {
   static {
     recognizeCopies(this, 'Handle');
   }
 
+  readonly [internals]: KnownWorkflow;
   readonly #runtime: Runtime;
   readonly #local: RunEnding | undefined;
   readonly #own: WorkflowRegistration | undefined;
 
-  /**
-   * `local` is how the workflow's run in this process ends. `own` is its function, if this handle started it. Not the run:
-   * the handle may outlive its stay in memory.
-   */
   constructor(
     runtime: Runtime,
     readonly workflowID: string,
-    local?: RunEnding,
-    own?: WorkflowRegistration,
+    { local, own, hasExisted = local !== undefined }: HandleOptions = {},
   ) {
     this.#runtime = runtime;
     this.#local = local;
     this.#own = own;
+    this[internals] = { hasExisted };
   }
 
   /** Throws for the handle of another instance: its workflow is in another database. */
@@ -114,14 +119,15 @@ export class Handle<R> implements WorkflowHandle<R> {
       if (ended.kind === 'success') return ended.value;
       if (ended.kind === 'error') throw ended.error;
     }
-    const finished = await this.#runtime.watchers.outcomes.wait(this.workflowID, limits);
-    if (this.#own) throwOwnEnd(this.#own, finished);
-    return readOutcome(this.#runtime.codec, finished);
+    const lookup = { workflowID: this.workflowID, hasExisted: this[internals].hasExisted };
+    const ended = await this.#runtime.watchers.outcomes.wait(lookup, limits);
+    if (this.#own) throwOwnEnd(this.#own, ended);
+    return readOutcome(this.#runtime.codec, ended);
   }
 }
 
 /** The caller that started a run learns that it was cancelled or dead-lettered, not that one it awaits was. */
-function throwOwnEnd(registration: WorkflowRegistration, { workflowID, status }: FinishedWorkflow): void {
+function throwOwnEnd(registration: WorkflowRegistration, { workflowID, status }: EndedWorkflow): void {
   if (status === 'CANCELLED') throw new DBOSWorkflowCancelledError(workflowID);
   if (status === 'MAX_RECOVERY_ATTEMPTS_EXCEEDED') {
     throw new DBOSMaxRecoveryAttemptsExceededError(workflowID, maxRecoveryAttempts(registration));

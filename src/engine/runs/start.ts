@@ -164,7 +164,7 @@ function startChild<R>(call: StartCall, parent: Parent): Promise<Handle<R>> {
     // After the barrier, the parent's deadline is known, which the child may inherit.
     isEffect: true,
     format: 'named',
-    read: ({ childWorkflowID }: StepRecord) => engine.handleOf<R>(childWorkflowID ?? workflowID),
+    read: ({ childWorkflowID }: StepRecord) => engine.handleOfExisting<R>(childWorkflowID ?? workflowID),
   } as const;
   return perform(
     parent.run,
@@ -207,14 +207,14 @@ async function attach<R>(prepared: PreparedStart, verdict: StartVerdict): Promis
     case 'created': {
       if (workflow.status !== 'PENDING') {
         engine.queues.announce([workflow]);
-        return engine.handleOf(workflow.workflowID);
+        return engine.handleOfExisting(workflow.workflowID);
       }
       const run = newRun(prepared, verdict.deadlineAt);
       engine.deadlines.watch(run);
       return launch<R>(prepared, run);
     }
     default:
-      return engine.handleOf(resolveStartConflict(conflictingStartOf(prepared), verdict));
+      return engine.handleOfExisting(resolveStartConflict(conflictingStartOf(prepared), verdict));
   }
 }
 
@@ -248,7 +248,7 @@ function newRun({ engine, request, workflow, standing }: PreparedStart, deadline
 function launch<R>(prepared: PreparedStart, run: Run): Handle<R> {
   const { engine, request, args } = prepared;
   const end = engine.runs.launch({ run, target: request.target, args, context: runContext(prepared, run) });
-  return new Handle<R>(engine.runtime, run.workflowID, end, run.registration);
+  return new Handle<R>(engine.runtime, run.workflowID, { local: end, own: run.registration });
 }
 
 /** The context of the workflow's code: the caller's settings, but not the caller's run or step. */

@@ -27,9 +27,8 @@ export async function waitFirst(
   const pollMs = pollMsOfWait(options);
   checkHandles(handles);
   Handle.refuseOthers(runtime, handles);
-  const workflowIDs = handles.map((handle) => handle.workflowID);
   const workflowID = await operation({ name: 'DBOS.waitFirst', isEffect: false, isPassive: true }, () =>
-    firstToEnd(runtime, workflowIDs, { signal: currentRun()?.signal, pollMs }),
+    firstToEnd(runtime, handles, { signal: currentRun()?.signal, pollMs }),
   );
   return handles.find((handle) => handle.workflowID === workflowID) as WorkflowHandle<unknown>;
 }
@@ -45,11 +44,7 @@ export async function waitAll<R>(
   Handle.refuseOthers(runtime, handles);
   if (handles.length === 0) return [];
   await operation({ name: 'DBOS.waitAll', isEffect: false, isPassive: true }, async () => {
-    await allEnded(
-      runtime,
-      handles.map((handle) => handle.workflowID),
-      { signal: currentRun()?.signal, pollMs },
-    );
+    await allEnded(runtime, handles, { signal: currentRun()?.signal, pollMs });
     return null;
   });
   return [...handles];

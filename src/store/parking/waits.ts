@@ -9,7 +9,7 @@ import type { Database, Reader } from '../database.js';
 import { type EventKey, eventKey, findEvents } from '../messaging/events.js';
 import { findOldestMessages, type MessageKey, messageKey } from '../messaging/messages.js';
 import { type Ready, toReady } from '../queues/delays.js';
-import { findFinished } from '../runs/workflows.js';
+import { findActive } from '../runs/workflows.js';
 import { isParked } from './parked.js';
 
 /** A row that a workflow waits for: a message to it, an event, or the outcome of a workflow. */
@@ -78,7 +78,7 @@ function toAwaited({ kind, awaitedID, awaitedName }: ParkedWait): AwaitedRow {
   }
 }
 
-/** The keys of the awaited rows that are there. */
+/** The keys of the awaited rows that are there. A workflow that was deleted will have no outcome: it counts as ended. */
 export async function findAwaited(
   reader: Pick<Reader, 'read'>,
   awaited: readonly AwaitedRow[],
@@ -89,13 +89,11 @@ export async function findAwaited(
   const foundMessages = messages.length === 0 ? [] : await findOldestMessages(reader, messages);
   const foundEvents = events.length === 0 ? [] : await findEvents(reader, events);
   const outcomeIDs = outcomes.map(({ workflowID }) => workflowID);
-  const ended = new Set(
-    outcomes.length === 0 ? [] : (await findFinished(reader, outcomeIDs)).map(({ workflowID }) => workflowID),
-  );
+  const active = outcomes.length === 0 ? new Set<string>() : await findActive(reader, outcomeIDs);
   const there = [
     ...messages.filter((_, index) => foundMessages[index] !== undefined),
     ...events.filter((_, index) => foundEvents[index] !== undefined),
-    ...outcomes.filter(({ workflowID }) => ended.has(workflowID)),
+    ...outcomes.filter(({ workflowID }) => !active.has(workflowID)),
   ];
   return new Set(there.map(waitKey));
 }

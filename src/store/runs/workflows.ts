@@ -19,7 +19,7 @@ import type { Database, Reader } from '../database.js';
 import { insertedOwner, selectedCreator } from '../lacking.js';
 import type { JournalFact } from '../journal/facts.js';
 import type { JournalEntry } from '../journal/journal.js';
-import { hasEnded, isCancelled, isEnqueued, isInFlight, isPending } from './states.js';
+import { hasEnded, isActive, isCancelled, isEnqueued, isInFlight, isPending, unindexed } from './states.js';
 
 /** A workflow to create; the database adds the times. */
 export interface NewWorkflow extends Pick<
@@ -324,10 +324,18 @@ export async function findDeduplicationHolders(
   return found.map((row) => summaryColumns.toRecord(row));
 }
 
-/** A workflow that has ended. */
-export type FinishedWorkflow = Pick<WorkflowRecord, 'workflowID' | 'status' | 'output' | 'error' | 'serialization'>;
+const ORDINALS = [
+  { name: 'ordinal', type: 'int' },
+  { name: 'id', type: 'text' },
+] as const;
 
-const finishedColumns = new TableColumns<FinishedWorkflow>([
+/** How a workflow ended. */
+export interface EndedWorkflow extends Pick<WorkflowRecord, 'workflowID' | 'output' | 'error' | 'serialization'> {
+  /** Null: there is no such workflow. */
+  readonly status: WorkflowRecord['status'] | null;
+}
+
+const endedColumns = new TableColumns<EndedWorkflow>([
   ['workflowID', 'workflow_uuid', 'text'],
   ['status', 'status', 'text'],
   ['output', 'output', 'text'],
@@ -335,15 +343,30 @@ const finishedColumns = new TableColumns<FinishedWorkflow>([
   ['serialization', 'serialization', 'text'],
 ]);
 
-/** The workflows among these that have ended. Includes outcomes that other libraries store in a separate table. */
-export async function findFinished(database: Reader, workflowIDs: readonly string[]): Promise<FinishedWorkflow[]> {
+/**
+ * The workflows among these that have ended or do not exist. Includes outcomes that other libraries store in a separate
+ * table.
+ */
+export async function findEnded(database: Reader, workflowIDs: readonly string[]): Promise<EndedWorkflow[]> {
   const found = await database.read(sql`
-    SELECT w.workflow_uuid, w.status, COALESCE(w.output, o.output) AS output, COALESCE(w.error, o.error) AS error,
+    SELECT r.id AS workflow_uuid, w.status, COALESCE(w.output, o.output) AS output, COALESCE(w.error, o.error) AS error,
       w.serialization
-    FROM ${workflowTable} AS w
+    FROM ${rows(
+      'r',
+      ORDINALS,
+      workflowIDs.map((workflowID, ordinal) => [ordinal, workflowID]),
+    )}
+    LEFT JOIN ${workflowTable} AS w ON w.workflow_uuid = r.id
     LEFT JOIN ${table('workflow_output')} AS o ON o.workflow_uuid = w.workflow_uuid
-    WHERE w.workflow_uuid ${oneOf(workflowIDs)} AND ${hasEnded('w')}`);
-  return found.map((row) => finishedColumns.toRecord(row));
+    WHERE w.workflow_uuid IS NULL OR ${hasEnded('w')}`);
+  return found.map((row) => endedColumns.toRecord(row));
+}
+
+/** The workflows among these that exist and have not ended. */
+export async function findActive(database: Reader, workflowIDs: readonly string[]): Promise<ReadonlySet<string>> {
+  const found = await database.read(sql`
+    SELECT w.workflow_uuid FROM ${workflowTable} AS w WHERE w.workflow_uuid ${oneOf(workflowIDs)} AND ${unindexed(isActive('w'))}`);
+  return new Set(found.map((row) => row['workflow_uuid'] as string));
 }
 
 /** The one of the workflows that ended first, and of those that ended together the first of the list. */
@@ -361,8 +384,3 @@ export async function findEarliestEnd(database: Reader, workflowIDs: readonly st
     LIMIT 1`);
   return ended?.['workflow_uuid'] as string | undefined;
 }
-
-const ORDINALS = [
-  { name: 'ordinal', type: 'int' },
-  { name: 'id', type: 'text' },
-] as const;

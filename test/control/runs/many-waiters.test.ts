@@ -34,7 +34,7 @@ const KINDS: readonly (readonly [name: string, wait: WaitFor, change: Sql])[] = 
   ],
   [
     'outcomes',
-    ({ outcomes }, workflowID, onEmpty) => outcomes.wait(workflowID, { onEmpty }),
+    ({ outcomes }, workflowID, onEmpty) => outcomes.wait({ workflowID }, { onEmpty }),
     sql`UPDATE ${table('workflow_status')} SET status = 'SUCCESS', completed_at = ${nowMs} WHERE workflow_uuid = 'loud'`,
   ],
 ];

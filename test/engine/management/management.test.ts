@@ -1,10 +1,11 @@
 // Deleting, forking, rewinding and resuming while workflows run, here and in other engines, and from workflow code.
 import { describe, expect, test } from 'vitest';
-import type { DBOSInstance } from '../../../src/index.js';
+import type { DBOSInstance, ExportedWorkflow } from '../../../src/index.js';
 import { sql, table } from '../../../src/sql/sql.js';
 import { forEachDialect, type TestDialect } from '../../rig/dialects.js';
 import { createEngine, engineOf } from '../../rig/engines.js';
 import { until } from '../../rig/manual-clock.js';
+import { connect } from '../../client/scene.js';
 import { createGenerations, failureOf, type Halt, newHalt } from '../runs/succession.js';
 
 const gone = { code: 'NON_EXISTENT_WORKFLOW', dbosErrorCode: 16 };
@@ -117,6 +118,63 @@ forEachDialect((dialect) => {
       expect(await DBOS.getWorkflowStatus('child')).toBeNull();
       expect(await DBOS.getWorkflowStatus('parent')).toBeNull();
       expect(calls).toEqual(['child first']);
+    });
+
+    test('fails the handles of other processes, and ends waits for several', async () => {
+      const { DBOS, url, workflow } = await setup(dialect);
+      const client = await connect(url);
+      const waiting = await client.enqueue({ workflowName: 'workflow', queueName: 'nowhere' });
+      const retrieved = DBOS.retrieveWorkflow(waiting.workflowID);
+      const enqueued = await DBOS.startWorkflow(workflow, { queueName: 'nowhere' })('x');
+      const failures = [waiting.getResult(), retrieved.getResult(), client.getResult(waiting.workflowID)].map(
+        failureOf,
+      );
+      // They have looked when a later look of the same process has ended.
+      for (const one of [client, DBOS]) await one.getResult(enqueued.workflowID, 0.001);
+
+      await DBOS.deleteWorkflows([waiting.workflowID, enqueued.workflowID]);
+
+      expect(await Promise.all(failures)).toMatchObject([gone, gone, gone]);
+      await expect(enqueued.getResult()).rejects.toMatchObject(gone);
+      expect((await DBOS.waitFirst([DBOS.retrieveWorkflow('never'), enqueued])).workflowID).toBe(enqueued.workflowID);
+      expect(await client.waitAll([waiting])).toEqual([waiting]);
+    });
+
+    test('fails its parent, also after a recovery', async () => {
+      const { first, second, url } = await createGenerations(dialect);
+      const stage: Stage = { halts: new Map([['child', newHalt()]]), calls: [] };
+      const { parent } = registerSteps(first, stage);
+      registerSteps(second, stage);
+      const reached = stage.halts.get('child')?.reached;
+      await first.launch();
+      await first.startWorkflow(parent, { workflowID: 'parent' })();
+      await reached;
+      await first.shutdown();
+
+      const client = await connect(url);
+      await client.deleteWorkflow('child');
+      await second.launch();
+
+      await expect(second.retrieveWorkflow('parent').getResult()).rejects.toMatchObject(gone);
+    });
+
+    test('is told from importing its parent first', async () => {
+      const { DBOS, parent, haltFor } = await setup(dialect);
+      const halt = haltFor('child');
+      await DBOS.startWorkflow(parent, { workflowID: 'parent' })();
+      await halt.reached;
+      const exported: ExportedWorkflow[] = [];
+      for await (const one of DBOS.exportWorkflows()) exported.push(one);
+      halt.release();
+      const { DBOS: there } = await createEngine(dialect, { applicationVersion: 'v1' });
+      registerSteps(there, { halts: new Map(), calls: [] });
+      await there.launch();
+
+      await there.importWorkflows(exported.slice(0, 1), { activeWorkflows: 'enqueue' });
+      await until(async () => (await there.getWorkflowStatus('parent'))?.status === 'PENDING');
+      await there.importWorkflows(exported.slice(1), { activeWorkflows: 'enqueue' });
+
+      expect(await there.retrieveWorkflow('parent').getResult()).toEqual(['of parent', 'first', 'second']);
     });
 
     test('by itself ends it', async () => {

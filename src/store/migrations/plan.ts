@@ -142,7 +142,7 @@ export function addedColumn(statement: string): { readonly table: string; readon
 }
 
 const CODE =
-  /^(CREATE(?: OR REPLACE)?|DROP|ALTER|(?:GRANT|REVOKE) [\w ]+ ON) (TRIGGER|FUNCTION) (?:IF EXISTS )?(?:(?:"(?:[^"]|"")*"|\{schema\})\.)?(\w+)/;
+  /^(CREATE(?: OR REPLACE)?|DROP|ALTER|(?:GRANT|REVOKE) [\w ]+ ON) (?:CONSTRAINT )?(TRIGGER|FUNCTION) (?:IF EXISTS )?(?:(?:"(?:[^"]|"")*"|\{schema\})\.)?(\w+)/;
 /** Creates the views of the history by a function, and a trigger on one of them. */
 const HISTORY_CALL = /^SELECT (?:"(?:[^"]|"")*")\.everstep_create_history\(\)/;
 

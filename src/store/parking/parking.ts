@@ -2,12 +2,13 @@
 // is DELAYED and keeps the owner token of the run that parked it, so that this run, and no other, may take it back before
 // it is claimed again.
 //
-// Triggers wake the workflows in `parked_waits` in the commit that brings what they wait for. Either that commit sees them
-// parked, or parking sees what it has brought:
+// Triggers wake the workflows in `parked_waits` in the commit that brings what they wait for. They note the waits when the row
+// is written, and wake the workflows when the transaction commits, in the order of their IDs, so that a transaction that stays
+// open locks none of them. Either that commit sees them parked, or parking sees what it has brought:
 //
-//   parking locks the row first   the commit waits for this lock, and its trigger sees the parked workflow
-//   the commit has locked it      parking skips the workflow, and tries again later
-//   the commit has ended          parking finds the row, and the workflow is not parked
+//   parking locks the row first         the writer waits for this lock, and its trigger sees the parked workflow
+//   the writer of the row has locked it parking skips the workflow, and tries again later
+//   the commit has ended                parking finds the row, and the workflow is not parked
 import { lock, nowMs, oneOf, rows, type Sql, sql, table } from '../../sql/sql.js';
 import { TableColumns } from '../columns.js';
 import type { Database, Executor, Row } from '../database.js';

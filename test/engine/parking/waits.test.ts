@@ -3,8 +3,6 @@ import { expect, test, vi } from 'vitest';
 import type { DBOSInstance } from '../../../src/index.js';
 import { sql, table } from '../../../src/sql/sql.js';
 import { forEachDialect, type TestDialect } from '../../rig/dialects.js';
-import { insertWorkflows } from '../../../src/store/runs/workflows.js';
-import { newWorkflow } from '../../rig/records.js';
 import { engineOf } from '../../rig/engines.js';
 import { until } from '../../rig/manual-clock.js';
 import {
@@ -185,6 +183,27 @@ forEachDialect((dialect) => {
     expect(await handle.getResult()).toBe('of the child');
   });
 
+  test('a parent hears that its child was deleted while both were parked', async () => {
+    const scene = await createScene(dialect);
+    const { DBOS } = scene;
+    const child = DBOS.registerWorkflow(() => DBOS.recv('never', Infinity), { name: 'child' });
+    const parent = DBOS.registerWorkflow(
+      async () => {
+        const handle = await DBOS.startWorkflow(child, { workflowID: 'child' })();
+        return handle.getResult().catch((error: { code?: string }) => error.code);
+      },
+      { name: 'parent' },
+    );
+    await DBOS.launch();
+    const handle = await DBOS.startWorkflow(parent, { workflowID: 'w' })();
+    await untilParked(scene, 'w', 10_000);
+    await until(async () => (await statusOf(DBOS, 'child')) === 'DELAYED');
+
+    await DBOS.deleteWorkflow('child');
+
+    expect(await handle.getResult()).toBe('NON_EXISTENT_WORKFLOW');
+  });
+
   test('a parent hears that its child was cancelled while it was parked', async () => {
     const scene = await setup(dialect, (DBOS) => DBOS.retrieveWorkflow('other').getResult());
     const handle = await scene.start();
@@ -253,8 +272,10 @@ forEachDialect((dialect) => {
     const handle = await scene.start();
     await untilParked(scene, 'w');
     const database = await dialect.open(scene.url);
-    await database.run(sql`DELETE FROM ${table('workflow_status')} WHERE workflow_uuid = 'other'`);
-    await database.run(insertWorkflows([newWorkflow({ workflowID: 'other', status: 'SUCCESS' })]));
+    const workflows = table('workflow_status');
+    const ofTable = dialect.name === 'postgres' ? sql`ON ${workflows}` : sql``;
+    await database.run(sql`DROP TRIGGER everstep_wake_result_waiters ${ofTable}`);
+    await database.run(sql`UPDATE ${workflows} SET status = 'SUCCESS' WHERE workflow_uuid = 'other'`);
     expect(await statusOf(DBOS, 'w')).toBe('DELAYED');
 
     await until(async () => {

@@ -239,6 +239,7 @@ export const POSTGRES_SCHEMA: Catalog = {
     'journal_epochs.cluster text not null',
     'journal_epochs.epoch integer not null',
     'workflow_status.attributes jsonb',
+    'parked_wakes.wait_key text not null',
     'workflow_status.has_parked_waiter boolean',
   ].sort(),
   primaryKeys: [
@@ -285,6 +286,7 @@ export const POSTGRES_SCHEMA: Catalog = {
   CREATE UNIQUE INDEX uq_workflow_status_dedup_id ON workflow_status USING btree (queue_name, deduplication_id) WHERE (deduplication_id IS NOT NULL)
 `),
   triggers: lines(`
+  CREATE CONSTRAINT TRIGGER everstep_wake_at_commit AFTER INSERT ON parked_wakes DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION everstep_wake_at_commit()
   CREATE TRIGGER dbos_notifications_trigger AFTER INSERT ON notifications FOR EACH ROW EXECUTE FUNCTION notifications_function()
   CREATE TRIGGER everstep_end_waits AFTER UPDATE ON workflow_status FOR EACH ROW WHEN (((old.status = 'DELAYED'::text) AND (new.status <> 'DELAYED'::text) AND (old.owner_xid ~~ '%.%'::text))) EXECUTE FUNCTION everstep_end_waits()
   CREATE TRIGGER everstep_fork_journaled AFTER INSERT ON workflow_status FOR EACH ROW WHEN ((new.forked_from IS NOT NULL)) EXECUTE FUNCTION everstep_journal_fork()
@@ -299,6 +301,7 @@ export const POSTGRES_SCHEMA: Catalog = {
   CREATE TRIGGER everstep_wake_event_readers AFTER INSERT ON workflow_events REFERENCING NEW TABLE AS events FOR EACH STATEMENT EXECUTE FUNCTION everstep_wake_event_readers()
   CREATE TRIGGER everstep_wake_receivers AFTER INSERT ON notifications REFERENCING NEW TABLE AS sent FOR EACH STATEMENT EXECUTE FUNCTION everstep_wake_receivers()
   CREATE TRIGGER everstep_wake_result_waiters AFTER UPDATE ON workflow_status FOR EACH ROW WHEN ((old.has_parked_waiter AND (old.status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text, 'PENDING'::text])) AND (new.status <> ALL (ARRAY['ENQUEUED'::text, 'DELAYED'::text, 'PENDING'::text])))) EXECUTE FUNCTION everstep_wake_result_waiters()
+  CREATE TRIGGER everstep_wake_waiters_of_deleted AFTER DELETE ON workflow_status FOR EACH ROW WHEN ((old.has_parked_waiter AND (old.status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text, 'PENDING'::text])))) EXECUTE FUNCTION everstep_wake_result_waiters()
   CREATE TRIGGER everstep_workflow_deleted AFTER DELETE ON workflow_status FOR EACH ROW WHEN (((current_setting('everstep.quiet'::text, true) IS DISTINCT FROM 'on'::text) AND (old.status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text, 'PENDING'::text])))) EXECUTE FUNCTION everstep_notify_of_workflow()
   CREATE TRIGGER everstep_workflow_inserted AFTER INSERT ON workflow_status FOR EACH ROW WHEN (((current_setting('everstep.quiet'::text, true) IS DISTINCT FROM 'on'::text) AND (new.status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text])))) EXECUTE FUNCTION everstep_notify_of_workflow()
   CREATE TRIGGER everstep_workflow_journaled AFTER UPDATE ON workflow_status FOR EACH ROW WHEN ((((old.status IS DISTINCT FROM new.status) AND ((new.status = ANY (ARRAY['CANCELLED'::text, 'MAX_RECOVERY_ATTEMPTS_EXCEEDED'::text])) OR ((old.status = 'PENDING'::text) AND (new.status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text])) AND ((old.started_at_epoch_ms IS NOT NULL) OR (old.queue_name IS NULL) OR (new.status = 'DELAYED'::text))) OR ((old.status <> ALL (ARRAY['ENQUEUED'::text, 'DELAYED'::text, 'PENDING'::text])) AND (new.status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text, 'PENDING'::text]))))) OR ((old.status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text])) AND (new.status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text])) AND (old.delay_until_epoch_ms IS DISTINCT FROM new.delay_until_epoch_ms)) OR ((old.priority <> new.priority) AND (new.status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text, 'PENDING'::text]))))) EXECUTE FUNCTION everstep_journal_change()
@@ -328,8 +331,9 @@ export const POSTGRES_SCHEMA: Catalog = {
     'everstep_notify_of_queues() search_path=pg_catalog, pg_temp',
     'everstep_notify_of_schedule() search_path=pg_catalog, pg_temp',
     'everstep_notify_of_workflow() search_path=pg_catalog, pg_temp',
+    'everstep_wake_at_commit() search_path=pg_catalog, pg_temp',
     'everstep_wake_event_readers() search_path=pg_catalog, pg_temp;enable_seqscan=off',
-    'everstep_wake_parked(keys text[]) search_path=pg_catalog, pg_temp;enable_seqscan=off',
+    'everstep_wake_parked(keys text[]) search_path=pg_catalog, pg_temp;enable_seqscan=off;lock_timeout=500ms',
     'everstep_wake_receivers() search_path=pg_catalog, pg_temp;enable_seqscan=off',
     'everstep_wake_result_waiters() search_path=pg_catalog, pg_temp',
     'notifications_function() search_path=pg_catalog, pg_temp',
@@ -401,6 +405,7 @@ export const SQLITE_SCHEMA: Catalog = {
   everstep_wake_event_readers
   everstep_wake_receivers
   everstep_wake_result_waiters
+  everstep_wake_waiters_of_deleted
   everstep_workflow_journaled
   history
   history_tasks

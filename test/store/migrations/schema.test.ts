@@ -311,7 +311,7 @@ onlyOn('postgres', (dialect) => {
       expect(await readVersionRows(database, schema)).toEqual([[LATEST], [EVERSTEP_LATEST]]);
       const { columns, triggers } = await readCatalog(database, schema);
       expect(columns).toEqual(expectedSchema(database).columns);
-      expect(triggers).toHaveLength(18);
+      expect(triggers).toHaveLength(20);
       await execute(
         database,
         `SELECT ${quoted}.enqueue_workflow('hello', 'q', workflow_id => 'w');

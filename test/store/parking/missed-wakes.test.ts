@@ -41,19 +41,6 @@ const event: AwaitedRow = { kind: 'event', workflowID: 'other', key: 'k' };
 const outcome: AwaitedRow = { kind: 'outcome', workflowID: 'other' };
 
 forEachDialect((dialect) => {
-  test('an awaited workflow that was deleted and imported again with its outcome', async () => {
-    const { database, park } = await setup(dialect, outcome);
-    await park();
-    await database.run(sql`DELETE FROM ${workflows} WHERE workflow_uuid = 'other'`);
-    await database.run(insertWorkflows([newWorkflow({ workflowID: 'other', status: 'SUCCESS' })]));
-    expect(await statusOf(database)).toBe('DELAYED');
-
-    expect(await wakeMissed(database)).toBe(1);
-
-    expect(await statusOf(database)).toBe('ENQUEUED');
-    expect(await listParkedWaits(database, undefined, 100)).toEqual([]);
-  });
-
   test.each([message, event, outcome])('a wait for which nothing has come is left alone: $kind', async (awaited) => {
     const { database, park } = await setup(dialect, awaited);
     await park();
@@ -81,11 +68,16 @@ forEachDialect((dialect) => {
   });
 });
 
+const cancelOther = sql`UPDATE ${workflows} SET status = 'CANCELLED' WHERE workflow_uuid = 'other'`;
+const deleteOther = sql`DELETE FROM ${workflows} WHERE workflow_uuid = 'other'`;
+
 onlyOn('postgres', (dialect) => {
   test.each([
     ['message', message, insertMessage],
     ['event', event, insertEvent],
-  ] as const)('a %s that was inserted with triggers disabled', async (_, awaited, insert) => {
+    ['cancellation', outcome, cancelOther],
+    ['deletion', outcome, deleteOther],
+  ] as const)('a %s with triggers disabled', async (_, awaited, insert) => {
     const { database, park } = await setup(dialect, awaited);
     await park();
     await database.transaction(async (tx) => {
@@ -97,6 +89,7 @@ onlyOn('postgres', (dialect) => {
     expect(await wakeMissed(database)).toBe(1);
 
     expect(await statusOf(database)).toBe('ENQUEUED');
+    expect(await listParkedWaits(database, undefined, 100)).toEqual([]);
   });
 
   /** A transaction that sees the database as it was before the workflow is parked. */

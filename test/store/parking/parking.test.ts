@@ -6,7 +6,14 @@ import type { Database, Executor } from '../../../src/store/database.js';
 import { insertMessages } from '../../../src/store/messaging/messages.js';
 import { upsertEvents } from '../../../src/store/messaging/events.js';
 import { type Park, parkWorkflows, takeBack } from '../../../src/store/parking/parking.js';
-import { type AwaitedRow, hasParkedWaits } from '../../../src/store/parking/waits.js';
+import {
+  type AwaitedRow,
+  findMissed,
+  hasParkedWaits,
+  listParkedWaits,
+  wakeParked,
+} from '../../../src/store/parking/waits.js';
+import { findOwners } from '../../../src/store/runs/owners.js';
 import { enqueueDue } from '../../../src/store/queues/delays.js';
 import { cancelWorkflows } from '../../../src/store/runs/lifecycle.js';
 import { finishIfOwned, insertWorkflows } from '../../../src/store/runs/workflows.js';
@@ -36,6 +43,10 @@ const arrivals: Record<string, { awaited: AwaitedRow; arrive: () => Sql }> = {
     awaited: { kind: 'message', workflowID: 'w', topic: 't' },
     arrive: () =>
       sql`INSERT INTO ${table('notifications')} (message_uuid, destination_uuid, topic, message) VALUES ('m', 'w', 't', '1')`,
+  },
+  deletion: {
+    awaited: { kind: 'outcome', workflowID: 'other' },
+    arrive: () => sql`DELETE FROM ${table('workflow_status')} WHERE workflow_uuid = 'other'`,
   },
   'cancellation in plain SQL': {
     awaited: { kind: 'outcome', workflowID: 'other' },
@@ -223,6 +234,69 @@ onlyOn('postgres', (dialect) => {
 
     expect(await statusOf(database)).toBe('CANCELLED');
     expect(await hasParkedWaits(database)).toBe(false);
+  });
+
+  /** Two parked workflows, and a transaction that sends to them in the given order. */
+  async function setupSenders() {
+    const { url, database } = await setup(dialect);
+    await database.run(insertWorkflows([newWorkflow({ workflowID: 'x', owner: OWNER })]));
+    const ids = ['w', 'x'];
+    const parks = ids.map((workflowID) => ({
+      ...{ workflowID, owner: OWNER, dueAt: FAR },
+      awaited: [{ kind: 'message', workflowID, topic: 't' } as const],
+    }));
+    expect(await parkWorkflows(database, parks)).toEqual(['parked', 'parked']);
+    const send = async (order: readonly string[], between: () => Promise<void>) => {
+      const sender = await dialect.open(url);
+      await sender.transaction(async (tx) => {
+        for (const destinationID of order) {
+          await tx.run(insertMessages([{ message: newMessage({ destinationID, topic: 't' }) }]));
+          await between();
+        }
+      });
+    };
+    const statuses = async () => {
+      const rows = await findOwners(database, ids);
+      return ids.map((id) => rows.get(id)?.status);
+    };
+    return { url, database, send, statuses };
+  }
+
+  test('transactions that send to the same parked workflows in different orders are no deadlock', async () => {
+    const { send, statuses } = await setupSenders();
+    let sent = 0;
+    const both = async () => {
+      sent += 1;
+      const target = sent <= 2 ? 2 : 4;
+      await until(() => sent >= target);
+    };
+
+    await Promise.all([send(['w', 'x'], both), send(['x', 'w'], both)]);
+
+    expect(await statuses()).toEqual(['ENQUEUED', 'ENQUEUED']);
+  });
+
+  test('a transaction that has sent a message to a parked workflow keeps nobody from cancelling it', async () => {
+    const { database, send, statuses } = await setupSenders();
+
+    await send(['w'], async () => void (await cancelWorkflows(database, ['w'])));
+
+    expect(await statuses()).toEqual(['CANCELLED', 'DELAYED']);
+  });
+
+  test('a commit does not wait for a parked workflow that stays locked, and wakes the others', async () => {
+    const { url, database, send, statuses } = await setupSenders();
+    const locker = await dialect.open(url);
+
+    await locker.transaction(async (tx) => {
+      await tx.run(sql`SELECT 1 FROM ${table('workflow_status')} WHERE workflow_uuid = 'w' FOR NO KEY UPDATE`);
+      await send(['w', 'x'], () => Promise.resolve());
+    });
+
+    expect(await statuses()).toEqual(['DELAYED', 'ENQUEUED']);
+    const missed = await findMissed(database, await listParkedWaits(database, undefined, 10));
+    expect(await wakeParked(database, missed)).toHaveLength(1);
+    expect(await statuses()).toEqual(['ENQUEUED', 'ENQUEUED']);
   });
 
   test.each(kinds)('a %s that is about to be committed keeps its receiver from parking', async (kind) => {

@@ -35,6 +35,8 @@ const KEY_MAX = 1000;
 const FAR_FUTURE = 253_402_300_799_999;
 /** Workflows that are parked in one commit. */
 const BATCH = 500;
+/** How often to look whether other processes have parked workflows, until it is so. */
+const PARKED_WAITS_INTERVAL_MS = 1000;
 /** Peers look for delayed workflows at least this often by themselves. */
 const ANNOUNCED_MS = 30_000;
 
@@ -81,7 +83,20 @@ export class Parking {
       if (this.#hasParkedWaits) this.#options.findWork();
     };
     const changing = [topics.messages, topics.events, topics.outcomes, topics.changes];
-    this.#unsubscribes = changing.map((topic) => bus.subscribe(topic, onChange));
+    this.#unsubscribes = [
+      ...changing.map((topic) => bus.subscribe(topic, onChange)),
+      bus.onAnything(() => void this.#findParkedWaits(), PARKED_WAITS_INTERVAL_MS),
+    ];
+  }
+
+  /** Another process may have parked workflows that what this one does wakes. */
+  async #findParkedWaits(): Promise<void> {
+    const { database, logger } = this.#runtime;
+    try {
+      this.#hasParkedWaits ||= await hasParkedWaits(database);
+    } catch (error) {
+      logger.debug(`Cannot look for parked workflows: ${String(error)}`);
+    }
   }
 
   async stop(): Promise<void> {

@@ -48,6 +48,30 @@ forEachDialect((dialect) => {
     expect(ran.toSorted()).toEqual(names.toSorted());
   });
 
+  test('a process that was launched before anything was parked wakes at once what another has parked', async () => {
+    const receive = (DBOS: DBOSInstance) =>
+      DBOS.registerWorkflow(() => DBOS.recv('topic', Infinity), { name: 'receiver' });
+    const scene = await createScene(dialect);
+    const { clock, DBOS: parker, url } = scene;
+    const { DBOS: sender } = await createScene(dialect, { systemDatabaseUrl: url, executorID: 'two' }, clock);
+    receive(sender);
+    await sender.launch();
+    const receiver = receive(parker);
+    await parker.launch();
+    await parker.startWorkflow(receiver, { workflowID: 'w' })();
+    await untilParked(scene, 'w', 10_000);
+    await parker.shutdown();
+    // On SQLite it looks for the commits of others by its clock.
+    for (let passedMs = 0; passedMs < 2000; passedMs += 20) {
+      clock.advance(20);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+
+    await sender.send('w', 'now', 'topic');
+
+    expect(await sender.retrieveWorkflow('w').getResult()).toBe('now');
+  });
+
   test('a process that ends while its workflows are being parked loses none', async () => {
     const scene = await createScene(dialect);
     const { clock, DBOS, url } = scene;

@@ -22,6 +22,7 @@ import type { EngineConfig } from './config/config.js';
 import { Lease } from './liveness/lease.js';
 import type { ParkingPace } from './parking/parking-rule.js';
 import type { Registry } from './registration/registry.js';
+import { Divergences } from './history/divergences.js';
 import { OwnerLookup } from './runs/owner-lookup.js';
 import type { DBOSTracer } from './tracing.js';
 
@@ -57,6 +58,7 @@ export class Runtime implements Operator {
   readonly bus: Bus;
   readonly watchers: RowWatchers;
   readonly owners: OwnerLookup;
+  readonly divergences: Divergences;
   readonly lease: Lease;
   /** The database's clock. Sleeps, timeouts and deadlines go by it. */
   readonly databaseClock: RemoteClock;
@@ -110,6 +112,11 @@ export class Runtime implements Operator {
     this.written = (workflowIDs) => runs.written(workflowIDs);
     this.waitsOf = (workflowID) => runs.waitsOf(workflowID);
     this.owners = new OwnerLookup(store.database);
+    this.divergences = new Divergences({
+      database: this.database,
+      logger: this.logger,
+      retrying: (statement) => this.retrying(statement),
+    });
     this.lease = new Lease({
       clock: this.clock,
       leaseMs: config.leaseSeconds * 1000,

@@ -31,6 +31,7 @@ const BY_REASON: Readonly<Partial<Record<ExplanationReason, Remedy>>> = {
   'dead-lettered': { kind: 'resume', label: 'Find out why its process dies, then resume it.' },
   delayed: { kind: 'start-now', label: 'Start it now.' },
   paused: { kind: 'resume-queue', label: 'Resume the queue.' },
+  diverged: { kind: 'fork', label: 'Deploy code that fits its history, or fork it from a step before the change.' },
   'executor-gone': { kind: 'recover-executor', label: 'Recover the workflows of its executor.' },
   'no-partition-key': { kind: 'resume', label: 'Resume it into another queue.' },
   'no-executor-of-application': START,

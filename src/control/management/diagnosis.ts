@@ -41,6 +41,7 @@ const STUCK_MS = 10_000;
 
 /** Reasons that need action: without it, the workflow stays where it is. */
 const STUCK: ReadonlySet<ExplanationReason> = new Set<ExplanationReason>([
+  'diverged',
   'executor-gone',
   'queue-not-served',
   'no-partition-key',

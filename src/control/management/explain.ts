@@ -10,7 +10,7 @@ import { findPausedQueues, findQueue } from '../../store/queues/queues.js';
 import { countAhead, countQueues } from '../../store/queues/queue-stats.js';
 import { listVersions } from '../../store/management/versions.js';
 import { findCancellations } from '../../store/journal/cancellations.js';
-import { isEngineToken } from '../../store/runs/owner-tokens.js';
+import { isDivergedToken, isEngineToken } from '../../store/runs/owner-tokens.js';
 import { findWorkflows } from '../../store/runs/workflows.js';
 import type { Operator } from '../operator.js';
 import { explainParked } from '../parking/explain-parked.js';
@@ -24,6 +24,7 @@ export type ExplanationReason =
   | 'dead-lettered'
   | 'running'
   | 'waiting'
+  | 'diverged'
   | 'executor-gone'
   | 'run-by-another-library'
   | 'delayed'
@@ -133,6 +134,7 @@ async function explainRunning(operator: Operator, workflow: WorkflowRecord): Pro
   const peers = await listPeers(operator.database);
   const isAlive = peers.some((peer) => !peer.isLeaseOver && owner.startsWith(`${peer.incarnationID}.`));
   if (isAlive) {
+    if (isDivergedToken(owner)) return explainDiverged(workflow);
     const waiting = await explainWaiting(operator, workflow);
     if (waiting) return waiting;
     return found('running', `It has been running on executor "${executorID}" since ${time(startedAt)}.`, details);
@@ -141,6 +143,14 @@ async function explainRunning(operator: Operator, workflow: WorkflowRecord): Pro
     `It was claimed by executor "${executorID}", whose process is dead. Any live process of version ` +
     `"${applicationVersion}" will take it over.`;
   return found('executor-gone', message, details);
+}
+
+function explainDiverged({ executorID, applicationVersion }: WorkflowRecord): Finding {
+  const message =
+    `Its code on executor "${executorID}" does something else than its history says, so it was stopped; the log there says ` +
+    `where. A process of version "${applicationVersion}" that starts tries again. Deploy code that fits, fork it from a step ` +
+    'before the change, or cancel it.';
+  return found('diverged', message, { executorID, applicationVersion });
 }
 
 async function explainQueued(operator: Operator, workflow: WorkflowRecord): Promise<Finding> {

@@ -42,7 +42,13 @@ export class Deadlines {
       maxMs: SWEEP_MAX_MS,
       graceMs: SWEEP_GRACE_MS,
     });
-    runs.observe({ onEnded: (run) => this.#forget(run) });
+    runs.observe({
+      onEnded: (run) => {
+        this.#forget(run);
+        // If its workflow goes on, no timer is left for it here.
+        if (run.isHalted && run.deadlineAt !== null) this.wake();
+      },
+    });
   }
 
   start(): void {

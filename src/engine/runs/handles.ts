@@ -109,6 +109,7 @@ export class Handle<R> implements WorkflowHandle<R> {
   }
 
   async #outcome(limits: Pick<WaitLimits, 'signal' | 'pollMs'>): Promise<unknown> {
+    const isInWorkflow = currentContext()?.run !== undefined;
     if (this.#local) {
       const local = this.#local;
       const ended = await whileWaiting((suspended) => abortable(local.wait(), eitherOf(limits.signal, suspended)), {
@@ -120,9 +121,15 @@ export class Handle<R> implements WorkflowHandle<R> {
       if (ended.kind === 'error') throw ended.error;
     }
     const lookup = { workflowID: this.workflowID, hasExisted: this[internals].hasExisted };
-    const ended = await this.#runtime.watchers.outcomes.wait(lookup, limits);
-    if (this.#own) throwOwnEnd(this.#own, ended);
-    return readOutcome(this.#runtime.codec, ended);
+    const { divergences, watchers } = this.#runtime;
+    // Not in workflows and their steps: that another workflow has diverged is nothing to compensate for.
+    const finished = isInWorkflow
+      ? await watchers.outcomes.wait(lookup, limits)
+      : await divergences.orDivergence(this.workflowID, (signal) =>
+          watchers.outcomes.wait(lookup, { ...limits, signal }),
+        );
+    if (this.#own) throwOwnEnd(this.#own, finished);
+    return readOutcome(this.#runtime.codec, finished);
   }
 }
 
@@ -157,6 +164,11 @@ export async function getResult(
   const context = currentContext();
   refuseInTransaction(context, GET_RESULT.name);
   const run = isWorkflowCode(context) ? context.run : undefined;
+  if (!context?.run) {
+    return runtime.divergences.orDivergence(workflowID, (signal) =>
+      outcomeBy(runtime, workflowID, { deadlineAt: givenDeadline, pollMs, signal }),
+    );
+  }
   if (!run) return outcomeBy(runtime, workflowID, { deadlineAt: givenDeadline, pollMs });
   const timerID = givenDeadline === undefined ? undefined : run.nextStepID();
   const stepID = run.nextStepID();

@@ -8,6 +8,7 @@ import type { Executor } from '../../store/database.js';
 import { noteCluster } from '../../store/journal/epochs.js';
 import { topics } from '../../store/notify/topics.js';
 import { findOwnedBy, handBack, handBackIn, type Owned } from '../../store/runs/lifecycle.js';
+import { isDivergedToken } from '../../store/runs/owner-tokens.js';
 import { findLost } from '../../store/runs/owners.js';
 import { findMissingSteps } from '../../store/runs/steps.js';
 import { findWorkflows } from '../../store/runs/workflows.js';
@@ -157,7 +158,8 @@ export class Ownership {
     const { clock, database, incarnationID, newestOwnerAt } = this.#runtime;
     if (newestOwnerAt === undefined || newestOwnerAt === this.#lookedForUpTo) return;
     const isLast = clock.monotonic() - newestOwnerAt > ORPHAN_AGE_MAX_MS;
-    await this.requeue(await findOwnedBy(database, incarnationID, ORPHAN_AGE_MS));
+    const owned = await findOwnedBy(database, incarnationID, ORPHAN_AGE_MS);
+    await this.requeue(owned.filter(({ owner }) => !isDivergedToken(owner)));
     // Only now: after an outage the first look that succeeds may be the first of all.
     if (isLast) this.#lookedForUpTo = newestOwnerAt;
   }

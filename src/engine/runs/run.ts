@@ -3,7 +3,8 @@
 //
 //   running ──outcome recorded──► done
 //   running ──cancelled, or a write failed──► stopped: every further operation throws the reason
-//   running ──has lost its workflow, or the engine stops──► halted: the promises that its code awaits never settle
+//   running ──has lost its workflow, diverged from its history, or the engine stops──► halted: the promises that its code
+//             awaits never settle
 import { andThen, type MaybePromise } from '../../codec/maybe-promise.js';
 import type { StepRecord, WorkflowRecord } from '../../model/records.js';
 import { continuationsOf } from '../../model/creator.js';
@@ -166,8 +167,8 @@ export class Run {
   }
 
   /**
-   * Whether the run was stopped for a reason that its code must not hear of. The workflow continues in another run, or is
-   * gone: code that caught the reason would undo what is not to be undone.
+   * Whether the run was stopped for a reason that its code must not hear of. The workflow continues in another run, waits
+   * for an operator, or is gone: code that caught the reason would undo what is not to be undone.
    */
   get isHalted(): boolean {
     return this.#isHalted;
@@ -241,11 +242,12 @@ export class Run {
     return this.history?.hasBetween(upcoming, end) ?? false;
   }
 
-  /** The checkpoint of an operation. One with another name means that the workflow is not deterministic. */
+  /** The checkpoint of an operation. One with another name means that the run has diverged, and ends it. */
   replay(stepID: number, name: string): StepRecord | undefined {
     const record = this.history?.at(stepID);
     if (record && record.name !== name) {
-      throw new DBOSUnexpectedStepError(this.workflowID, stepID, name, record.name);
+      this.stop(new DBOSUnexpectedStepError(this.workflowID, stepID, name, record.name));
+      this.check();
     }
     this.history?.pass(stepID);
     return record;
@@ -493,11 +495,16 @@ export class Run {
 
 /** Whether it ends the workflow itself, as opposed to this run of it. */
 function isEndOfWorkflow(reason: Error): boolean {
-  return !(
+  const isLoss =
     reason instanceof DBOSWorkflowConflictError ||
     reason instanceof DBOSNonExistentWorkflowError ||
-    reason instanceof DatabaseClosedError
-  );
+    reason instanceof DatabaseClosedError;
+  return !isLoss && !isDivergence(reason);
+}
+
+/** Whether the code of the workflow does not fit what is recorded. */
+export function isDivergence(reason: Error | undefined): reason is Error {
+  return reason instanceof DBOSUnexpectedStepError || reason instanceof DBOSStepNondeterminismError;
 }
 
 function itself(verdict: CheckpointVerdict): CheckpointVerdict {

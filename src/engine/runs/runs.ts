@@ -5,7 +5,7 @@ import { DBOSWorkflowCancelledError, DBOSWorkflowConflictError } from '../../mod
 import type { Owned } from '../../store/runs/lifecycle.js';
 import { RunSpans } from '../tracing.js';
 import { outcomeOfStopped, execute, type Invocation, type OfferRefill, type RunOutcome } from './execute.js';
-import type { Run } from './run.js';
+import { isDivergence, type Run } from './run.js';
 import type { Slots } from './slots.js';
 
 export interface RunObserver {
@@ -81,7 +81,7 @@ export class Runs {
     this.#latest.set(run.workflowID, run);
     this.slots.fill(run);
     run.waits.onWaiting = (isWaiting) => this.#setWaiting(run, isWaiting);
-    run.onHalted = () => this.#remove(run, false)?.resolve(outcomeOfStopped(run.stopReason));
+    run.onHalted = () => this.#leaveHalted(run);
     const { tracer } = run.runtime;
     if (tracer) run.spans = new RunSpans(tracer, invocation);
     void execute(invocation, this.offerRefill).then(({ outcome, isRecorded }) => {
@@ -109,6 +109,14 @@ export class Runs {
     for (const observer of this.#observers) observer.onEnded?.(run, isRecorded);
     this.#free(run, isRecorded);
     return ending;
+  }
+
+  #leaveHalted(run: Run): void {
+    const { stopReason, runtime } = run;
+    const leave = (): void => this.#remove(run, false)?.resolve(outcomeOfStopped(stopReason));
+    // Its slot is not free before that, nor is the workflow an orphan.
+    if (isDivergence(stopReason)) void runtime.divergences.note(run, stopReason).then(leave);
+    else leave();
   }
 
   /** The run's workflow is parked. Its handles wait for the outcome in the database. */

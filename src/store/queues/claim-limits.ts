@@ -2,7 +2,7 @@
 import { type Limits, UNLIMITED } from '../../model/queues.js';
 import { nowMs, searchableNowMs, type Sql, sql, table } from '../../sql/sql.js';
 import type { Row } from '../database.js';
-import { isOwnedWith } from '../runs/owner-tokens.js';
+import { holdsDivergedToken, isOwnedWith } from '../runs/owner-tokens.js';
 import { isEnqueued, isInFlight } from '../runs/states.js';
 
 const workflows = table('workflow_status');
@@ -118,7 +118,8 @@ export function runningStatement(queueName: string): Sql {
 }
 
 /** Running. The subquery keeps Postgres from using the index of all running workflows, which does not have the queue. */
-const isRunning = sql`p.status = (SELECT 'PENDING') AND ${isInFlight('p')}`;
+const isRunning = sql`
+  p.status = (SELECT 'PENDING') AND ${isInFlight('p')} AND NOT ${holdsDivergedToken(sql`COALESCE(p.owner_xid, '')`)}`;
 
 type Rate = NonNullable<Limits['rate']>;
 

@@ -5,7 +5,15 @@ import { hasOutcome, type WorkflowStatusString } from '../../model/status.js';
 import { lock, nowMs, oneOf, searchableNowMs, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database, Executor, Reader, Row } from '../database.js';
 import { type ChangeNote, noted, runNoted } from '../journal/notes.js';
-import { isNotOwnedBy, isOwnedBy, isOwnedWith, isUnlisted, removal } from './owner-tokens.js';
+import {
+  divergedToken,
+  holdsDivergedToken,
+  isNotOwnedBy,
+  isOwnedBy,
+  isOwnedWith,
+  isUnlisted,
+  removal,
+} from './owner-tokens.js';
 import { isActive, isCancellable, isEnqueued, isPending, isUnfinished, unindexed } from './states.js';
 
 /** For workflows that are recovered, resumed or forked without a queue of their own. */
@@ -191,6 +199,12 @@ const requeued = sql`
   started_at_epoch_ms = CASE WHEN rate_limited = TRUE THEN started_at_epoch_ms END,
   queue_name = COALESCE(queue_name, ${INTERNAL_QUEUE})`;
 
+const withoutAttempt = sql`CASE WHEN recovery_attempts > 0 THEN recovery_attempts - 1 ELSE 0 END`;
+/** A run that has diverged has not ended its process: its attempt does not count. */
+const recovered = sql`
+  ${requeued},
+  recovery_attempts = CASE WHEN ${holdsDivergedToken(sql`owner_xid`)} THEN ${withoutAttempt} ELSE recovery_attempts END`;
+
 /** Re-enqueues the running workflows of an engine that is not registered any more. */
 export async function recoverIncarnation(database: Database, incarnationID: string): Promise<Changed[]> {
   return (await database.run(requeueOf(incarnationID))).map(toChanged);
@@ -206,14 +220,14 @@ export async function takeOver(
   leaseUntil?: number,
 ): Promise<Changed[] | undefined> {
   const statements = [removal(incarnationID, leaseUntil), requeueOf(incarnationID)];
-  const [removed = [], recovered = []] = await database.commit(statements);
-  return removed.length + recovered.length === 0 ? undefined : recovered.map(toChanged);
+  const [removed = [], rows = []] = await database.commit(statements);
+  return removed.length + rows.length === 0 ? undefined : rows.map(toChanged);
 }
 
 function requeueOf(incarnationID: string): Sql {
   return sql`
     UPDATE ${workflows}
-    SET ${requeued}
+    SET ${recovered}
     WHERE ${isOwnedBy(incarnationID)} AND ${isUnlisted(incarnationID)}
     RETURNING workflow_uuid, queue_name, queue_partition_key, class_name, name`;
 }
@@ -223,14 +237,14 @@ export async function recoverExecutor(
   database: Database,
   executor: { readonly executorID: string; readonly applicationVersion: string; readonly keptPrefix: string },
 ): Promise<Changed[]> {
-  const recovered = await database.run(sql`
+  const rows = await database.run(sql`
     UPDATE ${workflows}
-    SET ${requeued}
+    SET ${recovered}
     WHERE status = 'PENDING' AND executor_id = ${executor.executorID}
       AND application_version = ${executor.applicationVersion}
       AND ${isNotOwnedBy(executor.keptPrefix)}
     RETURNING workflow_uuid, queue_name, queue_partition_key, class_name, name`);
-  return recovered.map(toChanged);
+  return rows.map(toChanged);
 }
 
 /** A workflow and the owner token of its run here. */
@@ -270,9 +284,23 @@ const HANDED_BACK = { source: 'handed back' } as const;
 function handingBack(owned: readonly Owned[]): Sql {
   return sql`
     UPDATE ${workflows}
-    SET ${requeued}, recovery_attempts = CASE WHEN recovery_attempts > 0 THEN recovery_attempts - 1 ELSE 0 END
+    SET ${requeued}, recovery_attempts = ${withoutAttempt}
     WHERE ${isOwned(owned)}
     RETURNING workflow_uuid, queue_name, queue_partition_key, class_name, name`;
+}
+
+/**
+ * Marks an owned workflow whose run has diverged. It stays with its engine, but holds no slot, and nothing that the run has
+ * written since is accepted. False if the run no longer owns it. May be repeated.
+ */
+export async function markDiverged(database: Database, { workflowID, owner }: Owned): Promise<boolean> {
+  const token = divergedToken(owner);
+  const marked = await database.run(sql`
+    UPDATE ${workflows}
+    SET owner_xid = ${token}, updated_at = ${nowMs}
+    WHERE workflow_uuid = ${workflowID} AND owner_xid ${oneOf([owner, token])} AND ${isPending()}
+    RETURNING workflow_uuid`);
+  return marked.length > 0;
 }
 
 /** Moves owned workflows to the dead letters: they were attempted too often. */

@@ -11,7 +11,24 @@ export function isEngineToken(owner: string | null): owner is string {
   return owner !== null && owner.includes('.');
 }
 
+/**
+ * The token of a workflow whose run has diverged from its history. The engine of the run still owns it, and nothing runs it. A
+ * counter has no leading zero, so this is no other run's token.
+ */
+export function divergedToken(owner: string): string {
+  return owner.replace('.', '.0');
+}
+
+export function isDivergedToken(owner: string | null): boolean {
+  return owner !== null && owner.includes('.0');
+}
+
 /** The same for a column. */
+export function holdsDivergedToken(column: Sql): Sql {
+  return sql`${column} LIKE '%.0%'`;
+}
+
+/** Whether a column holds a token of an engine of ours. */
 export function holdsEngineToken(column: Sql): Sql {
   return sql`${column} LIKE '%.%'`;
 }

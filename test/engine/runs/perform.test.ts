@@ -107,15 +107,20 @@ forEachDialect((dialect) => {
       expect(body).toHaveBeenCalledTimes(1);
     });
 
-    test('with another name under the number is an error', async () => {
+    test('with another name under the number halts the run', async () => {
       const body = vi.fn(async () => 1);
+      let halted: Run | undefined;
 
-      const code = await recover(
+      const failure = recover(
         (run) => perform(run, LOOK, own(body)),
-        async (run) => (await failureOf(perform(run, { ...LOOK, name: 'other' }, own(body))))['code'],
+        async (run) => {
+          halted = run;
+          await failureOf(perform(run, { ...LOOK, name: 'other' }, own(body)));
+        },
       );
 
-      expect(code).toBe('UNEXPECTED_STEP');
+      expect(await failureOf(failure)).toMatchObject({ code: 'UNEXPECTED_STEP' });
+      expect(halted?.isHalted).toBe(true);
       expect(body).toHaveBeenCalledTimes(1);
     });
 

@@ -146,7 +146,9 @@ describe('claims', () => {
 
       const claims = await Promise.all(
         databases.flatMap((database, engine) =>
-          Array.from({ length: 4 }, (_, round) => claimedIDs(database, { limit: 10, owner: `e${engine}.${round}` })),
+          Array.from({ length: 4 }, (_, round) =>
+            claimedIDs(database, { limit: 10, owner: `e${engine}.${round + 1}` }),
+          ),
         ),
       );
 
@@ -316,7 +318,7 @@ describe('claims', () => {
       const claims = await Promise.all(
         databases.flatMap((database, engine) =>
           Array.from({ length: 5 }, (_, round) =>
-            claimedIDs(database, { limit: 2, owner: `e${engine}.${round}`, limits }),
+            claimedIDs(database, { limit: 2, owner: `e${engine}.${round + 1}`, limits }),
           ),
         ),
       );
@@ -402,9 +404,9 @@ describe('claims from several partitions', () => {
         const database = await dialect.create();
         const limits: Limits = { concurrency: 1, workerConcurrency: null, rate: null };
         const keys = ['a', 'b', 'c'];
-        await add(database, newWorkflow({ workflowID: 'running', queueName: 'q', owner: 'me.0' }));
+        await add(database, newWorkflow({ workflowID: 'running', queueName: 'q', owner: 'me.9' }));
         await add(database, ...keys.map((key) => queued({ queuePartitionKey: key })));
-        const outcome = { workflowID: 'running', owner: 'me.0', status: 'SUCCESS', output: null, error: null } as const;
+        const outcome = { workflowID: 'running', owner: 'me.9', status: 'SUCCESS', output: null, error: null } as const;
         const interrupted = interrupt(database, after, () => database.run(finishIfOwned([outcome])));
         const partitions = keys.map((key) => ({ key, limit: 5 }));
 

@@ -6,6 +6,7 @@ export {
   PortableWorkflowError,
 } from './model/errors/errors.js';
 export { StatusString, type WorkflowStatusString } from './model/status.js';
+export type { ErrorClass, ErrorClasses } from './codec/error-classes.js';
 export { createDBOS, DBOS, type DBOSInstance } from './facade/dbos.js';
 export { Debouncer, type DebouncerConfig } from './facade/debouncer.js';
 export {

@@ -61,6 +61,15 @@ export function textLogger(logger: DLogger): DLogger {
 /** A logger that drops everything. */
 export const silentLogger: DLogger = { debug() {}, info() {}, warn() {}, error() {} };
 
+/** The line that has called the function that asks; empty if it is not known. */
+export function callSite(): string {
+  const holder: { stack?: string } = {};
+  Error.captureStackTrace(holder, callSite);
+  const [, , line = ''] = (holder.stack ?? '').split('\n');
+  // What a bundler appends to a module that it loads again.
+  return line.trim().replace(/\?[^:)]*/, '');
+}
+
 /** The stack of the caller, below a line with the label. */
 export function stackHere(label: string): string {
   const holder = new Error(label);

@@ -2,6 +2,8 @@
 // database and has no background work. The management verbs come from `Management`.
 import type { DurationText } from '../base/duration.js';
 import { internals } from '../base/internals.js';
+import { callSite } from '../base/log.js';
+import type { ErrorClasses } from '../codec/error-classes.js';
 import type { DBOSSerializer, SerializationRecipe } from '../codec/serializer.js';
 import { getWorkflow } from '../control/listing/inspection.js';
 import type { WorkflowStatus } from '../control/listing/status.js';
@@ -104,6 +106,12 @@ export class DBOSClient extends Management<WorkflowQueue> {
   registerSerialization<T, S extends JSONValue>(recipe: SerializationRecipe<T, S>): void {
     checks.recipeCheck.read(recipe, 'recipe');
     this.#operator.codec.registerRecipe(recipe);
+  }
+
+  /** Registers classes of errors of yours, as `DBOS.registerErrors` does for an engine. */
+  registerErrors(...classes: ErrorClasses): void {
+    checks.errorClasses.read(classes, 'classes');
+    this.#operator.codec.registerErrors(classes, { site: callSite() });
   }
 
   /** Closes the connections. Pending waits fail. */

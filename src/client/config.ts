@@ -3,8 +3,10 @@ import { type DurationText, inMs } from '../base/duration.js';
 import type pg from 'pg';
 import type { Clock } from '../base/clock.js';
 import { consoleLogger, type DLogger } from '../base/log.js';
+import { newID } from '../base/ids.js';
 import { locateDatabase } from '../base/url.js';
 import { Codec } from '../codec/codec.js';
+import { KnownErrors } from '../codec/error-classes.js';
 import type { DBOSSerializer } from '../codec/serializer.js';
 import type { Archive } from '../control/management/archive-target.js';
 import { DBOSInitializationError } from '../model/errors/errors.js';
@@ -83,6 +85,7 @@ export function resolveClientConfig(config: DBOSClientConfig): ClientOperatorOpt
   const clientLogger = config.logger ?? consoleLogger('info');
   return {
     codec: new Codec(config.serializer, {
+      knownErrors: new KnownErrors(newID()),
       lostValues,
       maxPayloadBytes,
       warn: (message) => clientLogger.warn(message),

@@ -7,12 +7,14 @@ import {
   SerializationError,
   UnreadableValueError,
 } from '../model/errors/errors.js';
-import { describeThrown, encodePortableError, reviveThrown } from './errors.js';
+import { type ErrorClasses, isMinified, KnownErrors, plainName, type RegisterOptions } from './error-classes.js';
+import { type Claimed, type Describing, describeThrown, encodePortableError, reviveThrown } from './errors.js';
 import { attachFunctionStubs } from './function-stubs.js';
 import { decodeLegacy } from './legacy.js';
 import { LossGuard, type LossPolicy } from './lost-values.js';
 import { andThen, type MaybePromise, orElse } from './maybe-promise.js';
 import { PayloadGuard } from './payload-size.js';
+import { copyIfPlain, NOT_PLAIN } from './plain-json.js';
 import {
   decodePortable,
   decodePortableError,
@@ -50,7 +52,22 @@ export interface RoundTripOptions {
   readonly path?: readonly string[];
 }
 
+/** An encoded thrown value, and the copy that a later reader will get: what the program continues with. */
+export interface ErrorRoundTrip extends Encoded {
+  readonly error: unknown;
+}
+
+export interface ErrorOptions {
+  readonly format?: WorkflowSerializationFormat;
+  /** Classes of errors that the step knows, besides those that the application has registered. */
+  readonly errors?: ErrorClasses | undefined;
+}
+
 export interface CodecOptions {
+  /** The classes of errors that the application has registered. Default: none. */
+  readonly knownErrors?: KnownErrors;
+  /** Whether to warn of classes of errors that are not registered. Default: false. */
+  readonly warnsOfErrors?: boolean;
   /** What to do with functions, symbols and class instances. Default: nothing. */
   readonly lostValues?: LossPolicy;
   /** Refuses larger texts. Default: no limit. */
@@ -70,13 +87,25 @@ export class Codec {
   readonly serializer: DBOSSerializer;
   readonly #superjson = new SuperjsonFormat();
 
+  readonly #knownErrors: KnownErrors;
+  readonly #onUnknownError: ((name: string) => void) | undefined;
   readonly #guard: LossGuard | undefined;
   readonly #sizes: PayloadGuard;
 
-  constructor(serializer?: DBOSSerializer, { lostValues, maxPayloadBytes, warn }: CodecOptions = {}) {
+  constructor(
+    serializer?: DBOSSerializer,
+    { knownErrors, warnsOfErrors, lostValues, maxPayloadBytes, warn }: CodecOptions = {},
+  ) {
     this.serializer = serializer ?? this.#superjson;
+    this.#knownErrors = knownErrors ?? new KnownErrors('');
+    this.#onUnknownError = warnsOfErrors && warn ? warnerOfErrors(warn) : undefined;
     this.#guard = lostValues && new LossGuard({ policy: lostValues, warn });
     this.#sizes = new PayloadGuard({ maxBytes: maxPayloadBytes, warn });
+  }
+
+  /** Adds classes whose errors are read back as instances of them. */
+  registerErrors(classes: ErrorClasses, options: RegisterOptions): void {
+    this.#knownErrors.register(classes, options);
   }
 
   /** Adds a type to the default format. A custom serializer ignores it. */
@@ -104,7 +133,7 @@ export class Codec {
 
   #encodeNative(value: unknown, guard: LossGuard | undefined, path: readonly string[]): MaybePromise<Encoded> {
     const serialization = this.serializer.name();
-    if (this.serializer === this.#superjson) {
+    if (this.#isDefault) {
       return { text: this.#superjson.stringify(value, guard, path), serialization };
     }
     return andThen<unknown, Encoded>(this.serializer.stringify(value), (text) => {
@@ -121,7 +150,7 @@ export class Codec {
     if (serialization === PORTABLE_FORMAT) return decodePortable(text);
     const name = this.serializer.name();
     if (serialization === null || serialization === undefined || serialization === name) {
-      return this.serializer === this.#superjson ? this.#superjson.parse(text) : this.#parseCustom(text, name);
+      return this.#isDefault ? this.#superjson.parse(text) : this.#parseCustom(text, name);
     }
     if (serialization === SUPERJSON_FORMAT) return this.#superjson.parse(text);
     if (serialization === LEGACY_FORMAT) return text === null || text === undefined ? null : decodeLegacy(text);
@@ -152,25 +181,76 @@ export class Codec {
   }
 
   /** Encodes a thrown value. Fields that cannot be stored are dropped; it never fails because of them. */
-  encodeError(thrown: unknown, format?: WorkflowSerializationFormat): MaybePromise<Encoded> {
+  encodeError(thrown: unknown, { format, errors }: ErrorOptions = {}): MaybePromise<Encoded> {
     if (isPortable(format)) return { text: encodePortableError(thrown), serialization: PORTABLE_FORMAT };
+    const claim = (error: Error): Claimed | undefined => (this.#isDefault ? this.#superjson.claim(error) : undefined);
+    const encode = (options: Pick<Describing, 'claim' | 'canStore'>): MaybePromise<Encoded> => {
+      const shared = { known: this.#knownErrors, given: errors, onUnknown: this.#onUnknownError };
+      const described = describeThrown(thrown, { ...options, ...shared });
+      return this.#encodeNative(described, undefined, []);
+    };
     return orElse(
-      () => this.#encodeNative(describeThrown(thrown), undefined, []),
-      () => this.#encodeNative(describeThrown(thrown, 'plain'), undefined, []),
+      () => encode({ claim, canStore: () => true }),
+      () => encode({ claim: (error) => this.#storable(claim, error), canStore: (field) => this.#canStore(field) }),
     );
   }
 
-  /** Decodes a thrown value: an Error with the original's fields, or whatever was thrown. Null if there is no text. */
-  decodeError(text: Stored, serialization: string | null | undefined): unknown {
+  #storable(claim: Describing['claim'], error: Error): Claimed | undefined {
+    try {
+      const claimed = claim(error);
+      return claimed && this.#canStore(claimed[1]) ? claimed : undefined;
+    } catch {
+      // The recipe failed. The error that it failed for matters more.
+      return undefined;
+    }
+  }
+
+  get #isDefault(): boolean {
+    return this.serializer === this.#superjson;
+  }
+
+  #canStore(field: unknown): boolean {
+    if (!this.#isDefault) return copyIfPlain(field) !== NOT_PLAIN;
+    try {
+      this.#superjson.stringify(field);
+      return true;
+    } catch {
+      // Whatever is wrong with it.
+      return false;
+    }
+  }
+
+  /** Decodes a thrown value: an Error with the original's class and fields, or whatever was thrown. Null if there is no text. */
+  decodeError(text: Stored, serialization: string | null | undefined, errors?: ErrorClasses): unknown {
+    return this.#decodeError(text, serialization, { errors, isLive: false });
+  }
+
+  #decodeError(
+    text: Stored,
+    serialization: string | null | undefined,
+    { errors, isLive }: ErrorOptions & { readonly isLive: boolean },
+  ): unknown {
     if (text === null || text === undefined) return null;
     if (serialization === PORTABLE_FORMAT) return decodePortableError(text);
-    return andThen(this.decodeValue(text, serialization), reviveThrown);
+    const reclaim = (claimed: Claimed): unknown => (this.#isDefault ? this.#superjson.reclaim(claimed) : undefined);
+    const reviving = { known: this.#knownErrors, given: errors, isLive, reclaim };
+    return andThen(this.decodeValue(text, serialization), (described) => reviveThrown(described, reviving));
+  }
+
+  /** Encodes a thrown value and returns the copy to continue with, so that a first run sees what a replay will. */
+  roundTripError(thrown: unknown, options: ErrorOptions = {}): MaybePromise<ErrorRoundTrip> {
+    return andThen(this.encodeError(thrown, options), (encoded) =>
+      andThen(
+        this.#decodeError(encoded.text, encoded.serialization, { ...options, isLive: true }),
+        (error): ErrorRoundTrip => ({ ...encoded, error }),
+      ),
+    );
   }
 
   /** Encodes a value and returns the copy to continue with, so that a first run sees what a recovered one will. */
   roundTripValue(value: unknown, options: RoundTripOptions = {}): MaybePromise<RoundTrip> {
     const { format, path = [] } = options;
-    if (!isPortable(format) && this.serializer === this.#superjson) {
+    if (!isPortable(format) && this.#isDefault) {
       return this.#sized(this.#superjson.roundTrip(value, path, this.#guard), path);
     }
     return andThen(this.encodeValue(value, format, path), (encoded) =>
@@ -224,6 +304,23 @@ export class Codec {
       },
     );
   }
+}
+
+/** Names of classes are remembered up to this many. */
+const ERROR_WARNINGS_MAX = 200;
+
+function warnerOfErrors(warn: (message: string) => void): (name: string) => void {
+  const warned = new Set<string>();
+  return (name) => {
+    if (warned.has(name) || warned.size >= ERROR_WARNINGS_MAX) return;
+    warned.add(name);
+    const own = plainName(name);
+    warn(
+      `A workflow got an error of class ${own || 'without a name'}, which is not registered. After a restart, \`instanceof\` ` +
+        'recognises such an error if the code of the class is still the same, and it has no methods until then. ' +
+        `Add: DBOS.registerErrors(${isMinified(own) ? `{ 'a lasting name': ${own || 'TheClass'} }` : own})`,
+    );
+  };
 }
 
 function isPortable(format: WorkflowSerializationFormat): boolean {

@@ -1,113 +1,247 @@
-// Converts thrown values to their stored form and back. An Error is stored as its fields, with its cause and inner errors;
-// any other thrown value is stored unchanged. Storing an error must never fail, whatever fields it has: see `Detail`.
+// Converts thrown values to their stored form and back. An Error is stored as its fields, with its cause and inner errors,
+// in the form that DBOS gives them; what that form lacks is in a field of its own. Any other thrown value is stored
+// unchanged. Storing an error must never fail, whatever fields it has: see `Describing.canStore`.
 import { inspect, types } from 'node:util';
-import { copyIfPlain, isRecord, NOT_PLAIN } from './plain-json.js';
+import { type ErrorClasses, type KnownErrors, lineOf, type StoredClass } from './error-classes.js';
+import { isPlainObject, isRecord } from './plain-json.js';
 import { encodePortable } from './portable.js';
 import { makeError } from './revived-error.js';
 
-/** 'full' keeps every field of an error. 'plain' keeps plain JSON only, if a field cannot be stored. */
-export type Detail = 'full' | 'plain';
+/** The name of a recipe that claims an error, and what it made of it. */
+export type Claimed = readonly [recipe: string, stored: unknown];
+
+export interface Describing {
+  readonly known: KnownErrors;
+  /** Classes that the step knows. */
+  readonly given?: ErrorClasses | undefined;
+  /** What a recipe of the application makes of an error, if one claims it. */
+  readonly claim: (error: Error) => Claimed | undefined;
+  /** Whether a field can be stored. Of one that cannot, the parts are kept that can. */
+  readonly canStore: (field: unknown) => boolean;
+  /** Called with the name of a class that other processes do not know. */
+  readonly onUnknown?: ((name: string) => void) | undefined;
+}
+
+export interface Reviving {
+  readonly known: KnownErrors;
+  readonly given?: ErrorClasses | undefined;
+  /** The error is being stored, not read back, so its class is certain. */
+  readonly isLive?: boolean | undefined;
+  /** Undefined if there is no such recipe. */
+  readonly reclaim: (claimed: Claimed) => unknown;
+}
 
 /** Bounds chains and trees of causes. Errors beyond it are stored as strings. */
 const DESCRIBED_ERRORS_MAX = 100;
+/** Bounds the search for the parts of a field that can be stored. */
+const FIELD_DEPTH_MAX = 20;
 
 const NON_ERROR = 'NonError';
-/** Handled by name, or, the last three, dropped: superjson refuses them. */
-const SPECIAL_FIELDS = new Set(['name', 'message', 'stack', 'cause', '__proto__', 'constructor', 'prototype']);
+/** What only we read of an error: its class, and what is not in its own enumerable fields. */
+const MORE = '__everstep';
+/** Superjson refuses them. */
+const REFUSED_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
+/** Handled by name, or dropped. */
+const SPECIAL_FIELDS = new Set(['name', 'message', 'stack', 'cause', MORE, ...REFUSED_KEYS]);
 /** Fields that are not enumerable on a live error. */
 const HIDDEN_FIELDS = new Set(['cause', 'errors']);
+/** Where an error was made, in runtimes that add such fields. Not enumerable. */
+const ENGINE_FIELDS = new Set(['line', 'column', 'sourceURL', 'originalLine', 'originalColumn']);
 
-interface Describing {
-  readonly detail: Detail;
-  /** The errors that enclose the current one, to detect cycles. */
-  readonly around: Set<Error>;
-  count: number;
+interface More {
+  readonly names?: readonly string[];
+  readonly seen?: string;
+  /** Own fields that are not enumerable. */
+  readonly hidden?: readonly string[];
+  /** What the prototypes say: getters, which may read private fields, and constants. */
+  readonly inherited?: Readonly<Record<string, unknown>>;
+  readonly claimed?: Claimed;
 }
 
 /** What to store of a thrown value in the native format. */
-export function describeThrown(thrown: unknown, detail: Detail = 'full'): unknown {
-  return describe(thrown, { detail, around: new Set(), count: 0 });
+export function describeThrown(thrown: unknown, describing: Describing): unknown {
+  return new Description(describing).of(thrown);
 }
 
-function describe(thrown: unknown, describing: Describing): unknown {
-  if (isError(thrown)) return describeError(thrown, describing);
-  if (typeof thrown === 'function') return `[Function: ${thrown.name}]`;
-  if (typeof thrown === 'symbol') return thrown.toString();
-  if (describing.detail === 'plain' && copyIfPlain(thrown) === NOT_PLAIN) {
-    return { name: NON_ERROR, message: summarize(thrown) };
-  }
-  // Wrapped, or it would be revived as an Error.
-  return isErrorLike(thrown) ? { name: NON_ERROR, message: thrown.message, thrown } : thrown;
-}
+class Description {
+  readonly #options: Describing;
+  /** The errors that enclose the current one, to detect cycles. */
+  readonly #around = new Set<unknown>();
+  #count = 0;
 
-function describeError(error: Error, describing: Describing): unknown {
-  if (describing.around.has(error)) return '[Circular]';
-  const name = textOf(error, 'name');
-  const message = textOf(error, 'message');
-  describing.count += 1;
-  if (describing.count > DESCRIBED_ERRORS_MAX) return `${name}: ${message}`;
-
-  const stack = read(error, 'stack');
-  const described: Record<string, unknown> = {
-    name,
-    message,
-    stack: typeof stack === 'string' ? stack : `${name}: ${message}`,
-  };
-  describing.around.add(error);
-  // The inner errors of an AggregateError are an own field too, but not enumerable.
-  const keys = new Set([...Object.keys(error), ...(Object.hasOwn(error, 'errors') ? ['errors'] : [])]);
-  for (const key of keys) {
-    if (!SPECIAL_FIELDS.has(key)) keep(described, key, describeField(read(error, key), describing));
+  constructor(options: Describing) {
+    this.#options = options;
   }
-  const cause = read(error, 'cause');
-  if (cause !== undefined) keep(described, 'cause', describe(cause, describing));
-  describing.around.delete(error);
-  return described;
-}
 
-function describeField(field: unknown, describing: Describing): unknown {
-  if (isError(field)) return describeError(field, describing);
-  if (typeof field === 'function' || typeof field === 'symbol') return undefined;
-  if (Array.isArray(field) && field.some(isError)) {
-    return field.map((inner) => describeField(inner, describing) ?? null);
+  of(thrown: unknown): unknown {
+    if (isError(thrown)) return this.#ofError(thrown);
+    if (typeof thrown === 'function') return `[Function: ${thrown.name}]`;
+    if (typeof thrown === 'symbol') return thrown.toString();
+    if (!this.#options.canStore(thrown)) return { name: NON_ERROR, message: summarize(thrown) };
+    // Wrapped, or it would be revived as an Error.
+    return isErrorLike(thrown) ? { name: NON_ERROR, message: thrown.message, thrown } : thrown;
   }
-  return describing.detail === 'plain' && copyIfPlain(field) === NOT_PLAIN ? undefined : field;
+
+  #ofError(error: Error): unknown {
+    if (this.#around.has(error)) return '[Circular]';
+    const name = textOf(error, 'name');
+    const message = textOf(error, 'message');
+    this.#count += 1;
+    if (this.#count > DESCRIBED_ERRORS_MAX) return `${name}: ${message}`;
+
+    const { known, given, claim, onUnknown } = this.#options;
+    const claimed = claim(error);
+    const stored = known.describe(error, given);
+    if (stored.seen !== undefined && !claimed) onUnknown?.(stored.names[0] ?? '');
+    const stack = read(error, 'stack');
+    const described: Record<string, unknown> = {
+      name,
+      message,
+      stack: typeof stack === 'string' ? stack : `${name}: ${message}`,
+    };
+    this.#around.add(error);
+    const keys = Object.getOwnPropertyNames(error).filter((key) => !SPECIAL_FIELDS.has(key) && !isOfEngine(error, key));
+    for (const key of keys) keep(described, key, this.#ofField(read(error, key)));
+    const cause = read(error, 'cause');
+    if (cause !== undefined) keep(described, 'cause', this.of(cause));
+    const more = { ...this.#more(error, described, stored), ...(claimed && { claimed }) };
+    if (Object.keys(more).length > 0) described[MORE] = more;
+    this.#around.delete(error);
+    return described;
+  }
+
+  #more(error: Error, described: Record<string, unknown>, { names, seen }: StoredClass): More {
+    const { known, given } = this.#options;
+    const hidden = Object.keys(described).filter(
+      (key) => !SPECIAL_FIELDS.has(key) && !HIDDEN_FIELDS.has(key) && !isEnumerable(error, key),
+    );
+    const inherited = this.#inherited(error);
+    return {
+      ...(names.join() !== known.namesByFields(described, given).join() && { names }),
+      ...(seen !== undefined && { seen }),
+      ...(hidden.length > 0 && { hidden }),
+      ...(Object.keys(inherited).length > 0 && { inherited }),
+    };
+  }
+
+  #inherited(error: Error): Record<string, unknown> {
+    const inherited: Record<string, unknown> = {};
+    for (const at of lineOf(error).prototypes) {
+      for (const key of Object.getOwnPropertyNames(at)) {
+        if (SPECIAL_FIELDS.has(key) || key in inherited || Object.hasOwn(error, key)) continue;
+        keep(inherited, key, this.#ofField(read(error, key)));
+      }
+    }
+    return inherited;
+  }
+
+  #ofField(field: unknown): unknown {
+    if (isError(field)) return this.#ofError(field);
+    if (typeof field === 'function' || typeof field === 'symbol') return undefined;
+    if (Array.isArray(field) && field.some(isError)) return field.map((inner) => this.#ofField(inner) ?? null);
+    return this.#storablePartOf(field);
+  }
+
+  #storablePartOf(field: unknown, depth = 0): unknown {
+    if (this.#options.canStore(field)) return field;
+    if (depth === FIELD_DEPTH_MAX || this.#around.has(field)) return undefined;
+    this.#around.add(field);
+    try {
+      if (Array.isArray(field)) return field.map((part) => this.#storablePartOf(part, depth + 1) ?? null);
+      if (!isPlainObject(field)) return undefined;
+      const kept: Record<string, unknown> = {};
+      for (const key of Object.keys(field)) {
+        if (!REFUSED_KEYS.has(key)) keep(kept, key, this.#storablePartOf(read(field, key), depth + 1));
+      }
+      return kept;
+    } finally {
+      this.#around.delete(field);
+    }
+  }
 }
 
 function keep(described: Record<string, unknown>, key: string, field: unknown): void {
   if (field !== undefined) described[key] = field;
 }
 
-/** The thrown value of a description. */
-export function reviveThrown(described: unknown): unknown {
-  if (!isErrorLike(described) || isError(described)) return described;
-  if (described.name === NON_ERROR && 'thrown' in described) return described.thrown;
-  return reviveError(described);
+function isEnumerable(error: Error, key: string): boolean {
+  return Object.prototype.propertyIsEnumerable.call(error, key);
 }
 
-function reviveError(described: Record<string, unknown>): Error {
-  const error = makeError(described);
+function isOfEngine(error: Error, key: string): boolean {
+  return ENGINE_FIELDS.has(key) && !isEnumerable(error, key);
+}
+
+/** The thrown value of a description. */
+export function reviveThrown(described: unknown, reviving: Reviving): unknown {
+  if (!isErrorLike(described) || isError(described)) return described;
+  if (described.name === NON_ERROR && 'thrown' in described) return described.thrown;
+  return reviveError(described, reviving);
+}
+
+function reviveError(described: Record<string, unknown>, reviving: Reviving): Error {
+  const { known, given, isLive } = reviving;
+  const more = readMore(described);
+  const claimed = more.claimed && reviving.reclaim(more.claimed);
+  if (claimed instanceof Error) return withStack(claimed, described);
+  const { names = known.namesByFields(described, given), seen, hidden = [], inherited = {} } = more;
+  const { prototype, unknown } = known.find({ names, seen }, { given, isLive });
+  const error = makeError(described, prototype);
   for (const [key, field] of Object.entries(described)) {
-    if (key === 'cause') define(error, key, reviveThrown(field));
-    else if (!SPECIAL_FIELDS.has(key)) define(error, key, reviveField(field));
+    if (key === 'cause') define(error, key, reviveThrown(field, reviving));
+    else if (!SPECIAL_FIELDS.has(key)) define(error, key, reviveField(field, reviving), !hidden.includes(key));
   }
+  for (const [key, field] of Object.entries(inherited)) {
+    const value = reviveField(field, reviving);
+    if (!isSame(read(error, key), value)) define(error, key, value, false);
+  }
+  unknown?.attachTo(error);
+  return error;
+}
+
+/** Anything may stand there: other programs write rows too. */
+function readMore(described: Record<string, unknown>): More {
+  const more = described[MORE];
+  if (!isRecord(more)) return {};
+  const { names, seen, hidden, inherited, claimed } = more;
+  return {
+    ...(isTexts(names) && names.length > 0 && { names }),
+    ...(typeof seen === 'string' && { seen }),
+    ...(isTexts(hidden) && { hidden }),
+    ...(isRecord(inherited) && { inherited }),
+    ...(Array.isArray(claimed) && typeof claimed[0] === 'string' && { claimed: [claimed[0], claimed[1]] as const }),
+  };
+}
+
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((one) => typeof one === 'string');
+}
+
+/** The stack of the recipe's call would be misleading. */
+function withStack(error: Error, { stack }: Record<string, unknown>): Error {
+  if (typeof stack === 'string') define(error, 'stack', stack, false);
   return error;
 }
 
 /** Revives errors in a field or a list. A stack tells them from plain data: only DBOS and Everstep store one. */
-function reviveField(field: unknown): unknown {
+function reviveField(field: unknown, reviving: Reviving): unknown {
   if (Array.isArray(field)) {
-    return field.map((inner: unknown) => (isDescribedError(inner) ? reviveError(inner) : inner));
+    return field.map((inner: unknown) => (isDescribedError(inner) ? reviveError(inner, reviving) : inner));
   }
-  return isDescribedError(field) ? reviveError(field) : field;
+  return isDescribedError(field) ? reviveError(field, reviving) : field;
 }
 
 function isDescribedError(value: unknown): value is Record<string, unknown> {
   return isErrorLike(value) && typeof value.stack === 'string' && !isError(value);
 }
 
-function define(error: Error, key: string, value: unknown): void {
-  const enumerable = !HIDDEN_FIELDS.has(key);
+/** A getter may make a new object each time. */
+function isSame(left: unknown, right: unknown): boolean {
+  return Object.is(left, right) || (typeof left === 'object' && typeof right === 'object' && left !== null);
+}
+
+function define(error: Error, key: string, value: unknown, isShown = true): void {
+  const enumerable = isShown && !HIDDEN_FIELDS.has(key);
   Object.defineProperty(error, key, { value, enumerable, writable: true, configurable: true });
 }
 

@@ -2,6 +2,7 @@
 // fast path of `plain-json.ts`, which writes the same text. Each instance has its own recipes.
 import { SuperJSON } from 'superjson';
 import { type JSONValue, SerializationError, UnreadableValueError } from '../model/errors/errors.js';
+import type { Claimed } from './errors.js';
 import { attachFunctionStubs } from './function-stubs.js';
 import { decodeLegacy } from './legacy.js';
 import type { LossGuard } from './lost-values.js';
@@ -81,6 +82,18 @@ export class SuperjsonFormat implements DBOSSerializer {
     this.#addRecipe(recipe);
     this.#claimByRecipe.set(recipe.name, (value) => recipe.isApplicable(value));
     this.#claims = [...this.#claimByRecipe.values()];
+  }
+
+  /** What a recipe of the application makes of a value, if one claims it. */
+  claim(value: unknown): Claimed | undefined {
+    const name = [...this.#claimByRecipe].find(([, claims]) => claims(value))?.[0];
+    const recipe = name === undefined ? undefined : this.#recipes.get(name);
+    return name !== undefined && recipe ? [name, recipe.serialize(value)] : undefined;
+  }
+
+  /** The value that a recipe claimed. Undefined if there is no such recipe. */
+  reclaim([name, stored]: Claimed): unknown {
+    return this.#claimByRecipe.has(name) ? this.#recipes.get(name)?.deserialize(stored as JSONValue) : undefined;
   }
 
   stringify(value: unknown, guard?: LossGuard, path: readonly string[] = []): string {

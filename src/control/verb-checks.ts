@@ -16,6 +16,7 @@ import {
   record,
   storableName,
 } from '../model/validation/validation.js';
+import { areErrorClasses, type ErrorClasses } from '../codec/error-classes.js';
 import type { SerializationRecipe } from '../codec/serializer.js';
 import type { ChangeReason } from './journal/cancellations.js';
 import type { HistoryOptions, TailOptions } from './journal/history.js';
@@ -111,6 +112,8 @@ export const optionsObject = checkThat<object>('an object', isRecord);
 export const objects = array(optionsObject);
 
 /** Also an object of a class. */
+export const errorClasses = checkThat<ErrorClasses>('classes of errors, each under a name of its own', areErrorClasses);
+
 export const recipeCheck = checkThat<SerializationRecipe<unknown, null>>(
   'an object with a name and the methods isApplicable, serialize and deserialize',
   (value) =>

@@ -3,6 +3,8 @@
 import { type DurationText, inMs } from '../base/duration.js';
 import type { Server } from 'node:http';
 import { internals } from '../base/internals.js';
+import { callSite } from '../base/log.js';
+import type { ErrorClasses } from '../codec/error-classes.js';
 import type { SerializationRecipe } from '../codec/serializer.js';
 import type { ForkFromFailureOptions, ForkOptions, ForkRequest, ForkSettings } from '../control/management/forks.js';
 import { checkTimeout, type EnqueueWorkflowOptions } from '../control/queues/enqueue.js';
@@ -318,6 +320,16 @@ export class DBOSInstance extends ContextMembers {
   registerSerialization<T, S extends JSONValue>(recipe: SerializationRecipe<T, S>): void {
     verbChecks.recipeCheck.read(recipe, 'recipe');
     this.#lifecycle.addRecipe(recipe);
+  }
+
+  /**
+   * Registers classes of errors of your application: workflows get instances of them also when they are replayed. Give
+   * classes whose names change, or are not unique, in an object: `DBOS.registerErrors({ 'orders.NotFound': NotFound })`.
+   */
+  registerErrors(...classes: ErrorClasses): void {
+    verbChecks.errorClasses.read(classes, 'classes');
+    const { errors, isReloadable } = this.#registry;
+    errors.register(classes, { site: callSite(), isReloadable });
   }
 
   // ── Starting workflows ─────────────────────────────────────────────────────────────────────────────────────────

@@ -1,5 +1,6 @@
 // Checks of functions and of what is said about them when they are registered or run.
 import { inSeconds } from '../base/duration.js';
+import { errorClasses } from '../control/verb-checks.js';
 import { timed } from '../model/validation/duration.js';
 import {
   boolean,
@@ -58,6 +59,7 @@ const stepConfig = {
   jitter: optional(number({ max: 1 })),
   shouldRetry: optional(func),
   timeoutMS: optional(timed(positiveNumber)),
+  errors: optional(errorClasses),
   preemptible: optional(boolean),
 } satisfies FieldsOf<StepConfig>;
 

@@ -9,6 +9,17 @@ const NAMES_MAX = 10;
 /** What minifiers make of names: one or two characters, perhaps with a digit. */
 const MINIFIED = /^[A-Za-z_$]{1,2}\d?$/;
 
+/** A warning about classes of errors whose names change with the next build; undefined if there are none. */
+export function warnOfMinifiedErrors({ errors }: Registry): string | undefined {
+  const names = errors.minifiedNames;
+  if (names.length === 0) return undefined;
+  return (
+    `The names of the registered classes of errors ${names.join(', ')} look as if a minifier had made them. They change ` +
+    'with the next build, which then does not know the errors of this one. Name them: ' +
+    'DBOS.registerErrors({ CardDeclined }).'
+  );
+}
+
 /** A warning about workflows whose names change with the next build; undefined if there are none. */
 export function warnOfMinified(registry: Registry): string | undefined {
   const names = [...registry.registrations]

@@ -26,7 +26,7 @@ import {
 } from '../model/errors/errors.js';
 import type { MethodRegistrationBase } from './associations.js';
 import { IdleWatch } from './idle-watch.js';
-import { describeLaunch, warnOfMinified } from './launch-message.js';
+import { describeLaunch, warnOfMinified, warnOfMinifiedErrors } from './launch-message.js';
 import type {
   AlertHandler,
   DBOSLaunchOptions,
@@ -145,8 +145,8 @@ export class Lifecycle {
       this.#areReceiversActive = true;
       if (config.runAdminServer) await this.#startAdminServer(config, this.#engine.runtime);
       if (config.shutdownAfterIdleMs !== undefined) this.#shutdownAfterIdle(this.#engine, config.shutdownAfterIdleMs);
-      const warning = warnOfMinified(registry);
-      if (warning) config.logger.warn(warning);
+      for (const warning of [warnOfMinified(registry), warnOfMinifiedErrors(registry)])
+        if (warning) config.logger.warn(warning);
       config.logger.info(describeLaunch(this.#engine));
       // The line that scripts written for DBOS wait for.
       config.logger.info('DBOS launched!');
@@ -175,8 +175,14 @@ export class Lifecycle {
     }
   }
 
-  #newCodec({ serializer, lostValues, maxPayloadBytes, logger }: EngineConfig): Codec {
-    const codec = new Codec(serializer, { lostValues, maxPayloadBytes, warn: (message) => logger.warn(message) });
+  #newCodec({ serializer, lostValues, maxPayloadBytes, warnsOfErrors, logger }: EngineConfig): Codec {
+    const codec = new Codec(serializer, {
+      knownErrors: this.#options.registry.errors,
+      warnsOfErrors,
+      lostValues,
+      maxPayloadBytes,
+      warn: (message) => logger.warn(message),
+    });
     for (const recipe of this.#recipes) codec.registerRecipe(recipe);
     return codec;
   }

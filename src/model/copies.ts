@@ -4,8 +4,6 @@
 
 type Class = { readonly prototype: object };
 
-const isOrdinaryInstance = Function.prototype[Symbol.hasInstance];
-
 /** `name` is the only one of its kind in the package. Names of classes are not: minifiers change them. */
 export function recognizeCopies(type: Class, name: string): void {
   const brand = addBrand(type, name);
@@ -26,6 +24,11 @@ export function isInstanceOf(value: object, name: string): boolean {
   return Symbol.for(`everstep.${name}`) in value;
 }
 
+/** Whether it is the prototype of the class, or of a copy of it. */
+export function isPrototypeOf(prototype: object, name: string): boolean {
+  return Object.hasOwn(prototype, Symbol.for(`everstep.${name}`));
+}
+
 function addBrand(type: Class, name: string): symbol {
   const brand = Symbol.for(`everstep.${name}`);
   Object.defineProperty(type.prototype, brand, { value: true });
@@ -34,10 +37,11 @@ function addBrand(type: Class, name: string): symbol {
 
 /** Classes that are derived from it, also a user's own, inherit the method. */
 function defineHasInstance(base: Class, isCopy: (asked: unknown, value: object) => boolean): void {
+  const parent = Object.getPrototypeOf(base) as typeof Function.prototype;
   Object.defineProperty(base, Symbol.hasInstance, {
     value(this: unknown, value: unknown): boolean {
       if (typeof value !== 'object' || value === null) return false;
-      return isOrdinaryInstance.call(this, value) || isCopy(this, value);
+      return parent[Symbol.hasInstance].call(this, value) || isCopy(this, value);
     },
   });
 }

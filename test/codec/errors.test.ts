@@ -278,7 +278,7 @@ describe('reading what the peer wrote', () => {
 });
 
 describe('a portable error', () => {
-  const encode = (thrown: unknown): unknown => setup().codec.encodeError(thrown, 'portable');
+  const encode = (thrown: unknown): unknown => setup().codec.encodeError(thrown, { format: 'portable' });
   const portable = (text: string) => ({ text, serialization: 'portable_json' });
 
   test('has a name and a message, and a code and data if there are any', () => {
@@ -322,7 +322,9 @@ describe('a portable error', () => {
   });
 
   test('of our own is recognised by its code', () => {
-    const { text } = setup().codec.encodeError(new DBOSStreamTimeoutError('w', 'k', 5), 'portable') as Encoded;
+    const { text } = setup().codec.encodeError(new DBOSStreamTimeoutError('w', 'k', 5), {
+      format: 'portable',
+    }) as Encoded;
 
     expect(isStreamTimeoutError(setup().codec.decodeError(text, 'portable_json'))).toBe(true);
   });

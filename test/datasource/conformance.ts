@@ -197,6 +197,38 @@ function ruleTests(name: AdapterName): void {
     expect(failed?.error).toMatchObject({ name: 'RangeError', message: 'out of stock', code: 'STOCK', left: 3 });
   });
 
+  test.each([false, true])(
+    'an error of the function keeps its class in a fork and in another engine (shared: %s)',
+    async (isShared) => {
+      class OutOfStock extends Error {}
+      const scene = await setScene(name, { isShared });
+      const register = ({ DBOS, source, run }: EngineUnderTest) =>
+        DBOS.registerWorkflow(
+          async () => {
+            const body = () => run(note('undone')).then(() => Promise.reject(new OutOfStock('none left')));
+            const error = await source.runTransaction(body, { name: 'reserve' }).catch((error: unknown) => error);
+            return error instanceof OutOfStock ? 'reorder' : 'give up';
+          },
+          { name: 'workflow' },
+        );
+      const first = await scene.engine();
+      const workflow = register(first);
+      await first.DBOS.launch();
+      const live = await (await first.DBOS.startWorkflow(workflow, { workflowID: 'w' })()).getResult();
+
+      const fork = await first.DBOS.forkWorkflow<string>('w', 1);
+      const forked = await fork.getResult();
+      await first.DBOS.shutdown();
+      const second = await scene.engine();
+      register(second);
+      await second.DBOS.launch();
+      const later = await second.DBOS.forkWorkflow<string>('w', 1);
+
+      expect([live, forked, await later.getResult()]).toEqual(['reorder', 'reorder', 'reorder']);
+      expect(await effectsIn(scene)).toEqual([]);
+    },
+  );
+
   test.runIf(ADAPTERS[name].dialect === 'postgres').each([false, true])(
     'a deferred constraint that fails at COMMIT is an error of the function, not of its record (shared: %s)',
     async (isShared) => {

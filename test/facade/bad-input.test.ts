@@ -76,6 +76,7 @@ const START_OPTIONS = {
 } as const satisfies Record<string, Kind>;
 
 const STEP_OPTIONS = {
+  errors: 'list',
   name: 'name',
   retriesAllowed: 'flag',
   intervalSeconds: 'nonNegativeNumber',
@@ -173,6 +174,7 @@ function managementRows(m: DBOSInstance | DBOSClient): Row[] {
     ),
     ...args('registerQueue', { name: ['name', (v) => m.registerQueue(v)] }),
     ...options('registerQueue', QUEUE_OPTIONS, (o) => m.registerQueue('bad', o)),
+    ...args('registerErrors', { classes: ['errorClass', (v) => m.registerErrors(v)] }),
     ...args('registerSerialization', { recipe: ['recipe', (v) => m.registerSerialization(v)] }),
     ...args('retrieveWorkflow', { workflowID: ['name', (v) => m.retrieveWorkflow(v)] }),
     ...args('getResult', {
@@ -373,7 +375,7 @@ async function drain(values: AsyncIterable<unknown>): Promise<void> {
 const LIMIT_MS = 60_000;
 /** These make no promise, and throw. */
 const SYNCHRONOUS =
-  /^(setConfig|setAlertHandler|registerWorkflow|registerStep|startWorkflow|requiredRole|defaultRequiredRole|className|new |shutdownOnSignals|registerSerialization|retrieveWorkflow)/;
+  /^(setConfig|setAlertHandler|registerWorkflow|registerStep|startWorkflow|requiredRole|defaultRequiredRole|className|new |shutdownOnSignals|registerErrors|registerSerialization|retrieveWorkflow)/;
 
 /** What is wrong with how a call was refused; undefined if nothing is. */
 async function faultOf(argument: string, call: Call, value: unknown): Promise<string | undefined> {

@@ -69,6 +69,8 @@ export const WRONG = {
   positiveNumber: { ...anyNumber, zero: 0, '-1': -1 },
   flag: without(strangers, 'true'),
   callback: without(strangers, 'function'),
+  errorClass: without(strangers, 'empty object'),
+  list: without(strangers, 'empty array'),
   /** Nothing but the class of value counts: keys are checked one by one. */
   options: without(record, 'object'),
   /** Written as JSON, so that a buffer becomes an object. */

@@ -24,6 +24,22 @@ forEachDialect((dialect) => {
     if (password !== '') expect(line).not.toContain(`:${password}@`);
   });
 
+  test('a launch warns of classes of errors whose names the next build changes', async () => {
+    const warnings: unknown[] = [];
+    const logger = { ...silentLogger, warn: (entry: unknown) => void warnings.push(entry) };
+    const { DBOS } = await createEngine(dialect, { logger });
+    const CardDeclined = class t extends Error {};
+    const OutOfStock = class e1 extends Error {};
+    DBOS.registerErrors(CardDeclined, { OutOfStock });
+
+    await DBOS.launch();
+
+    expect(warnings).toEqual([
+      'The names of the registered classes of errors t look as if a minifier had made them. They change with the next ' +
+        'build, which then does not know the errors of this one. Name them: DBOS.registerErrors({ CardDeclined }).',
+    ]);
+  });
+
   test('a launch that is not awaited says so to what runs too early', async () => {
     const { DBOS } = await createEngine(dialect);
     const workflow = DBOS.registerWorkflow(async () => 1, { name: 'workflow' });

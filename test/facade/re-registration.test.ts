@@ -26,6 +26,21 @@ forEachDialect((dialect) => {
       expect(await queued.getResult()).toBe('by second');
     });
 
+    test('replaces its classes of errors', async () => {
+      const { DBOS } = await createEngine(dialect);
+      const load = () => {
+        class CardDeclined extends Error {}
+        DBOS.registerErrors(CardDeclined);
+        return CardDeclined;
+      };
+      load();
+      const second = load();
+      const workflow = DBOS.registerWorkflow(() => Promise.reject(new second()), { name: 'workflow' });
+      await DBOS.launch();
+
+      await expect(workflow()).rejects.toBeInstanceOf(second);
+    });
+
     test('may not change them', async () => {
       const { DBOS } = await createEngine(dialect);
       loadModule(DBOS, 'first');
@@ -53,6 +68,20 @@ forEachDialect((dialect) => {
       DBOS[internals].registry.isReloadable = true;
       return DBOS;
     }
+
+    test('a changed class of errors replaces the one before', async () => {
+      const DBOS = await setup();
+      DBOS.registerErrors({ Declined: class extends Error {} });
+      const Declined = class extends Error {
+        readonly isChanged = true;
+      };
+
+      DBOS.registerErrors({ Declined });
+
+      const workflow = DBOS.registerWorkflow(() => Promise.reject(new Declined()), { name: 'workflow' });
+      await DBOS.launch();
+      await expect(workflow()).rejects.toBeInstanceOf(Declined);
+    });
 
     test('a changed workflow replaces the one before', async () => {
       const DBOS = await setup();

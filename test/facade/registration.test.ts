@@ -154,6 +154,21 @@ forEachDialect((dialect) => {
     expect((await DBOS.getWorkflowStatus('w'))?.workflowClassName).toBe('Market');
   });
 
+  test('two classes of errors of one name are refused', async () => {
+    const { DBOS } = await createEngine(dialect);
+    const [one, two] = [class NotFound extends Error {}, class NotFound extends Error {}];
+    DBOS.registerErrors(one);
+
+    const error = await failureOfCall(() => DBOS.registerErrors(two));
+
+    expect(error).toMatchObject(conflicting);
+    expect(error.message).toMatch(/"NotFound": it is registered at .*registration\.test\.ts:\d+:\d+/);
+    expect(() => DBOS.registerErrors(one, two)).toThrow(
+      'classes must be classes of errors, each under a name of its own',
+    );
+    DBOS.registerErrors(one, { 'orders.NotFound': two });
+  });
+
   test('types of the application can be taught to the serializer', async () => {
     const { DBOS } = await createEngine(dialect);
     class Money {

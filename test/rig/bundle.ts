@@ -16,14 +16,15 @@ const LOADER = fileURLToPath(new URL('./process-loader.mjs', import.meta.url));
 const bundles = new Map<string, Promise<string>>();
 
 /** The arguments with which Node runs a source file; those for the program come after them. Made once a test run. */
-export async function bundled(source: URL): Promise<string[]> {
-  let bundle = bundles.get(source.href);
-  if (!bundle) bundles.set(source.href, (bundle = bundleOnce(source)));
+export async function bundled(source: URL, { minify = false } = {}): Promise<string[]> {
+  const key = `${source.href} ${minify}`;
+  let bundle = bundles.get(key);
+  if (!bundle) bundles.set(key, (bundle = bundleOnce(source, minify)));
   return [LOADER, await bundle, source.href];
 }
 
-async function bundleOnce(source: URL): Promise<string> {
-  const path = join(inject('folder'), `${basename(source.pathname, '.ts')}.cjs`);
+async function bundleOnce(source: URL, minify: boolean): Promise<string> {
+  const path = join(inject('folder'), `${basename(source.pathname, '.ts')}${minify ? '.min' : ''}.cjs`);
   if (existsSync(path)) return path;
   const bundler = createRequire(createRequire(import.meta.url).resolve('tsx'))('esbuild') as Bundler;
   const ownPath = `${path}.${process.pid}`;
@@ -31,6 +32,7 @@ async function bundleOnce(source: URL): Promise<string> {
     entryPoints: [fileURLToPath(source)],
     outfile: ownPath,
     bundle: true,
+    minify,
     platform: 'node',
     format: 'cjs',
     external: ['pg-native', 'better-sqlite3'],

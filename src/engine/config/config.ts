@@ -175,6 +175,8 @@ export interface EngineConfig {
   /** Undefined: superjson. */
   readonly serializer: DBOSSerializer | undefined;
   readonly lostValues: 'error' | 'warn' | 'ignore';
+  /** Whether to warn of classes of errors that are not registered: in development. */
+  readonly warnsOfErrors: boolean;
   /** Undefined: no limit. */
   readonly maxPayloadBytes: number | undefined;
   /** Undefined: all queues. */
@@ -271,6 +273,7 @@ export function resolveConfig(
     history: given.history ?? 'changes',
     serializer: given.serializer,
     lostValues: given.lostValues ?? 'warn',
+    warnsOfErrors: variable('NODE_ENV') !== 'production',
     maxPayloadBytes: given.maxPayloadBytes,
     listenQueues: given.listenQueues?.map((queue) => (typeof queue === 'string' ? queue : queue.name)),
     maxConcurrentQueueDispatches: given.maxConcurrentQueueDispatches ?? 3,

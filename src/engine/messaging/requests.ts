@@ -115,7 +115,7 @@ async function answerTo(
   } catch (error) {
     // If the run was stopped, that is not an answer.
     run.check();
-    return { ok: false, ...(await codec.encodeError(error, format)) };
+    return { ok: false, ...(await codec.encodeError(error, { format })) };
   }
 }
 

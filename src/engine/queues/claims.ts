@@ -318,7 +318,9 @@ export class Claims implements ClaimSource {
     const { bus, codec, database, logger } = this.#runtime;
     for (const { workflowID, serialization, cause } of refused) {
       logger.error(`Workflow "${workflowID}" cannot be claimed, and fails: ${String(cause)}`);
-      const { text } = await codec.encodeError(cause, serialization === 'portable_json' ? 'portable' : undefined);
+      const { text } = await codec.encodeError(cause, {
+        format: serialization === 'portable_json' ? 'portable' : undefined,
+      });
       if (await failIfEnqueued(database, workflowID, text)) bus.publish(topics.outcomes, workflowID);
     }
   }

@@ -1,5 +1,7 @@
 // What the application has registered: workflows, steps, transactions, classes, configured instances, queues, schedules
 // and data sources. One registry per engine.
+import { newID } from '../../base/ids.js';
+import { KnownErrors } from '../../codec/error-classes.js';
 import { functionKey, instanceKey } from '../../model/function-key.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
 import type { HistoryLevel } from '../../model/history.js';
@@ -109,6 +111,8 @@ export class Registry {
   readonly #knownInstances = new WeakSet<object>();
   /** In-memory queues, by name. */
   readonly queues = new Map<string, QueueRecord>();
+  /** Classes of errors. */
+  readonly errors = new KnownErrors(newID());
   /** Data sources, by name. */
   readonly dataSources = new Map<string, DataSourceTransactionHandler>();
   /** Set while an engine is launched with this registry. */
@@ -178,6 +182,7 @@ export class Registry {
     this.#classesByName.clear();
     this.#instances.clear();
     this.queues.clear();
+    this.errors.clear();
     this.dataSources.clear();
     this.alwaysServed.clear();
     this.codeSchedules.clear();

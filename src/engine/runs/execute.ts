@@ -172,10 +172,9 @@ function asAwaited(run: Run, error: unknown): unknown {
 
 async function encodeFailure(run: Run, error: unknown): Promise<EncodedOutcome> {
   const { codec } = run.runtime;
-  const { text, serialization } = await codec.encodeError(error, run.isPortable ? 'portable' : undefined);
-  // The first caller of a portable workflow must see the same error as later ones.
-  const seen = run.isPortable ? await codec.decodeError(text, serialization) : error;
-  return { stored: outcomeOf(run, 'ERROR', text), seen: { kind: 'error', error: seen } };
+  // Those who await the run here must see the same error as others.
+  const { text, error: copy } = await codec.roundTripError(error, { format: run.isPortable ? 'portable' : undefined });
+  return { stored: outcomeOf(run, 'ERROR', text), seen: { kind: 'error', error: copy } };
 }
 
 function outcomeOf({ workflowID, owner, journal }: Run, status: Outcome['status'], text: string): Outcome {

@@ -12,6 +12,7 @@
 //              checkpoint is still needed and what waits for it.
 import { invariant } from '../../base/assert.js';
 import type { RoundTrip } from '../../codec/codec.js';
+import type { ErrorClasses } from '../../codec/error-classes.js';
 import { andThen, isPromise, type MaybePromise } from '../../codec/maybe-promise.js';
 import { PORTABLE_FORMAT } from '../../codec/serializer.js';
 import { DBOSWorkflowCancelledError } from '../../model/errors/errors.js';
@@ -45,6 +46,8 @@ export interface Operation<R> {
   readonly read?: (record: StepRecord) => R;
   /** The arguments of a registered step, for its history. */
   readonly args?: readonly unknown[] | undefined;
+  /** Classes of errors that it may fail with, besides those that the application has registered. */
+  readonly errors?: ErrorClasses | undefined;
 }
 
 /** The body of an operation, and how its checkpoint gets written. */
@@ -54,14 +57,14 @@ export type Strategy<R> =
 
 /** Runs an operation in workflow code, or replays it. */
 export async function perform<R>(run: Run, operation: Operation<R>, strategy: Strategy<R>): Promise<R> {
-  const { name, isEffect, isPassive, read, stepID = run.nextStepID() } = operation;
+  const { name, isEffect, isPassive, stepID = run.nextStepID() } = operation;
   const { waits } = run;
   if (waits.isAway) await waits.comeBack();
   waits.performed += 1;
   if (waits.performed === LONG_HISTORY) warnOfLongHistory(run);
   const record = run.replay(stepID, name);
   run.check();
-  if (record) return (await replayRecord(run, record, read)) as R;
+  if (record) return (await replayRecord(run, record, operation)) as R;
   // Not taken back if the barrier throws: then the run has ended.
   if (!isPassive) waits.operations += 1;
   if (isEffect) {
@@ -94,17 +97,13 @@ export async function perform<R>(run: Run, operation: Operation<R>, strategy: St
   }
 }
 
-async function replayRecord(
-  run: Run,
-  record: StepRecord,
-  read: ((record: StepRecord) => unknown) | undefined,
-): Promise<unknown> {
+async function replayRecord<R>(run: Run, record: StepRecord, operation: Operation<R>): Promise<unknown> {
   const { history } = run;
   history?.enter();
   try {
     const pause = history?.pause();
     if (pause) await pause;
-    return await replayOutcome(run, await run.completed(record), read);
+    return await replayOutcome(run, await run.completed(record), operation);
   } finally {
     history?.leave();
   }
@@ -121,9 +120,9 @@ function warnOfLongHistory({ runtime, workflowID, registration }: Run): void {
 export async function replayOutcome(
   { runtime: { codec } }: Run,
   record: StepRecord,
-  read?: (record: StepRecord) => unknown,
+  { read, errors }: Pick<Operation<unknown>, 'read' | 'errors'> = {},
 ): Promise<unknown> {
-  if (record.error !== null) throw await codec.decodeError(record.error, record.serialization);
+  if (record.error !== null) throw await codec.decodeError(record.error, record.serialization, errors);
   return read ? read(record) : codec.decodeValue(record.output, record.serialization);
 }
 
@@ -184,7 +183,10 @@ async function settle(step: ActiveStep, body: (step: ActiveStep) => Promise<Kept
 }
 
 /** What a checkpoint takes from its operation. */
-type Described = Pick<Operation<unknown>, 'name' | 'isEffect' | 'format' | 'childWorkflowID' | 'completedAt' | 'args'>;
+type Described = Pick<
+  Operation<unknown>,
+  'name' | 'isEffect' | 'format' | 'childWorkflowID' | 'completedAt' | 'args' | 'errors'
+>;
 
 /** What a checkpoint holds besides its number, name and times. */
 type Stored = Partial<Pick<StepRecord, 'output' | 'error' | 'serialization' | 'childWorkflowID'>>;
@@ -269,13 +271,13 @@ export class ActiveStep {
     await run.keep(this.#recordOf({ output: text, serialization: this.#operation.format ? serialization : null }));
   }
 
-  /** Records the error as the outcome and throws it. If the run was stopped, throws the reason and records nothing. */
+  /** Records the error as the outcome and throws the copy that a replay will throw. If the run was stopped, throws the reason and records nothing. */
   async fail(error: unknown, options?: KeptOptions): Promise<never> {
     this.run.check();
-    const { text, serialization } = await this.run.runtime.codec.encodeError(error);
-    const isNamed = this.#operation.format === 'named';
-    this.record({ error: text, serialization: isNamed ? serialization : null }, options);
-    throw error;
+    const { errors, format } = this.#operation;
+    const { text, serialization, error: copy } = await this.run.runtime.codec.roundTripError(error, { errors });
+    this.record({ error: text, serialization: format === 'named' ? serialization : null }, options);
+    throw copy;
   }
 
   /** The text of a value, and the copy that the workflow continues with. The same value is encoded once. */

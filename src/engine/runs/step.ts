@@ -4,6 +4,7 @@ import { type BackoffPolicy, backoffMs } from '../../base/backoff.js';
 import { eitherOf } from '../../base/abortable.js';
 import { sleep } from '../../base/clock.js';
 import { deferred } from '../../base/deferred.js';
+import type { ErrorClasses } from '../../codec/error-classes.js';
 import { DBOSMaxStepRetriesError, DBOSStepTimeoutError } from '../../model/errors/errors.js';
 import { type Context, inContext, type StepStatus } from './ambient.js';
 import { failedBefore, keepFailure } from '../history/step-attempts.js';
@@ -26,6 +27,12 @@ export interface StepConfig {
   readonly shouldRetry?: (error: unknown) => boolean | Promise<boolean>;
   /** The timeout of one attempt. Default: none. */
   readonly timeoutMS?: number | DurationText;
+  /**
+   * Classes of errors that it may throw: a replay gets instances of them. Those that the application registers with
+   * `DBOS.registerErrors` need no mention. Give classes whose names change, or are not unique, in an object:
+   * `[CardDeclined, { 'orders.NotFound': NotFound }]`.
+   */
+  readonly errors?: ErrorClasses;
   /** Ends the step at once when its workflow is cancelled, without waiting for its code. Default: false. */
   readonly preemptible?: boolean;
 }
@@ -65,9 +72,10 @@ export function runStep<R>(
 
 function performStep<R>(context: Context & { readonly run: Run }, step: StepCall, body: () => Promise<R>): Promise<R> {
   const { stepID, name, args } = step;
+  const { errors } = step.config;
   return perform(
     context.run,
-    { name, stepID, isEffect: true, format: 'named', args },
+    { name, stepID, isEffect: true, format: 'named', args, errors },
     own(() => (step.config.retriesAllowed ? attemptUntilDone(context, step, body) : attempt(context, step, body))),
   );
 }
@@ -86,7 +94,7 @@ async function attemptUntilDone<R>(
     jitter: config.jitter ?? 0,
   };
   const { run } = context;
-  const past = run.isFirst ? undefined : await failedBefore(run, step.stepID);
+  const past = run.isFirst ? undefined : await failedBefore(run, step.stepID, config.errors);
   if (past) await backOff(run, past.retryAt);
   // The look at earlier attempts may have taken as long as any wait.
   else if (!run.isFirst) await run.barrier();
@@ -110,7 +118,7 @@ async function attemptUntilDone<R>(
       });
       run.recordRetry(step, { attempt: number, error, delayMs });
       const retryAt = Math.ceil(databaseClock.latest() + delayMs);
-      keepFailure(run, step.stepID, { attempts: number, retryAt, errors });
+      keepFailure(run, step.stepID, { attempts: number, retryAt, errors }, config.errors);
       await backOff(run, retryAt, delayMs);
     }
   }

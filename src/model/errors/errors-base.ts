@@ -6,7 +6,7 @@ import { recognizeCopiesByCode } from '../copies.js';
  * The base of every error that Everstep raises itself.
  *
  * `code` names the kind of error and `dbosErrorCode` is its number. Both are own fields, so they are stored with the
- * error: compare by them rather than by `instanceof`, which does not hold for an error that was read back.
+ * error, and readers without its class have them, too.
  */
 export class DBOSError extends Error {
   /** The same as that of the instances. By it, `instanceof` recognises the class in another copy of the package. */

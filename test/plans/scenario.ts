@@ -106,9 +106,12 @@ export async function playScenario(url: string, round: string): Promise<void> {
 
 type Workflows = ReturnType<typeof workflowsOf>;
 
-/** An engine whose lease is over, and workflows of engines that are dead. */
+/** An engine whose lease is over, and workflows of engines that are dead. This one renews its own lease in time, then late. */
 async function leaveDeadPeers(DBOS: DBOSInstance, round: string): Promise<void> {
-  const { database } = DBOS[internals].engineFor('the scenario').runtime;
+  const { database, lease } = DBOS[internals].engineFor('the scenario').runtime;
+  await lease.renew();
+  await database.run(sql`UPDATE ${table('executors')} SET lease_until_epoch_ms = 1 WHERE incarnation_id > ''`);
+  await lease.renew();
   await database.run(sql`
     INSERT INTO ${table('executors')}
       (incarnation_id, executor_id, application_name, application_version, host, pid, started_at, heartbeat_at,

@@ -136,12 +136,15 @@ export async function renewLease(database: Database, incarnationID: string, term
   const isFree = lockKey === undefined ? sql`FALSE` : sql`pg_try_advisory_xact_lock_shared(CAST(${lockKey} AS BIGINT))`;
   const inTime = sql`
       AND lease_until_epoch_ms >= ${nowMs} + ${Math.round(leaseMs * IN_TIME)} AND heartbeat_at <= ${nowMs} + ${leaseMs}`;
+  // Table scans are ruled out, so the subquery has to search an index: hence the IDs after ''.
   const renew = (condition: Sql): Sql => sql`
     UPDATE ${executors}
     SET heartbeat_at = ${nowMs}, lease_until_epoch_ms = ${nowMs} + ${leaseMs}
     WHERE incarnation_id = ${incarnationID} ${condition}
     RETURNING heartbeat_at, ${isFree} AS is_free, (
-      SELECT MIN(p.lease_until_epoch_ms) FROM ${executors} AS p WHERE p.incarnation_id <> ${incarnationID}) AS first_end`;
+      SELECT MIN(p.lease_until_epoch_ms)
+      FROM ${executors} AS p
+      WHERE p.incarnation_id > '' AND p.incarnation_id <> ${incarnationID}) AS first_end`;
   const send = async (condition: Sql): Promise<Row | undefined> =>
     (await database.commit([renew(condition)], { mayBeLate: true }))[0]?.[0];
   const renewedInTime = await send(inTime);

@@ -267,6 +267,10 @@ describe.each(DIALECTS)('publishing on %s', (dialect, name) => {
     ['an empty timer ID', 'topic', { timerId: '' }],
     ['a priority that is too high', 'topic', { priority: 40_000 }],
     ['a header that is no text', 'topic', { headers: { a: 1 as never } }],
+    ['a header name that cannot be stored', 'topic', { headers: { 'a\0': '1' } }],
+    ['a header name with half of a surrogate pair', 'topic', { headers: { '\ud800': '1' } }],
+    ['a trace context with a line break', 'topic', { traceparent: 'a\r\nb' }],
+    ['a trace context that is none', 'topic', { traceparent: 'é\u2028' }],
     ['an unknown option', 'topic', { timerID: 't' }],
     ['an unknown deduplication', 'topic', { dedupe: 'sometimes' as never }],
   ])('%s is refused, and the transaction goes on', async (_, topicName, options) => {
@@ -295,8 +299,21 @@ describe.each(DIALECTS)('publishing on %s', (dialect, name) => {
     await expect(publish(1, { 'content-type': 'text/plain' })).rejects.toMatchObject({ code: 'INVALID_OUTBOX' });
     await expect(publish(() => {})).rejects.toMatchObject({ code: 'INVALID_OUTBOX' });
     await expect(publish(1n)).rejects.toMatchObject({ code: 'INVALID_OUTBOX' });
+    await expect(publish('half \ud800')).rejects.toMatchObject({ code: 'INVALID_OUTBOX' });
     await publish(1, { correlation_id: 'mine' });
     expect(await pending(scene)).toHaveLength(1);
+  });
+
+  test('a trace context is taken from the header, unless it is none', async () => {
+    const scene = await setOutbox(name);
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+    const publish = (headers: Record<string, string>) =>
+      inTransaction(scene, () => scene.outbox.publish('topic', 1, { headers }));
+
+    await publish({ traceparent });
+    await publish({ traceparent: 'not one' });
+
+    expect((await pending(scene)).map((row) => row['traceparent'])).toEqual([traceparent, null]);
   });
 
   test('the schema of a topic is checked before anything is written', async () => {

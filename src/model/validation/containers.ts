@@ -144,7 +144,7 @@ export function unknownKey(key: string, keys: readonly string[]): Problem {
 }
 
 /** An object whose keys are names and whose values pass one check. */
-export function mapOf<T>(item: Check<T>): Check<Record<string, T>> {
+export function mapOf<T>(item: Check<T>, name?: Check<string>): Check<Record<string, T>> {
   return new Check({
     wants: 'an object',
     schema: { type: 'object', additionalProperties: schemaOf(item) },
@@ -152,7 +152,7 @@ export function mapOf<T>(item: Check<T>): Check<Record<string, T>> {
     find(value) {
       if (!isRecord(value)) return wrong('an object', value);
       for (const key of Object.keys(value)) {
-        const problem = item.find(value[key]);
+        const problem = name?.find(key) ?? item.find(value[key]);
         if (problem !== undefined) return inside(shownKey(key), problem);
       }
       return undefined;

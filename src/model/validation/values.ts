@@ -75,7 +75,7 @@ export function storageProblem(value: string): Problem | undefined {
 }
 
 /** Every supported runtime has the method; our TypeScript library does not declare it yet. */
-function isWellFormed(value: string): boolean {
+export function isWellFormed(value: string): boolean {
   return (value as string & { isWellFormed(): boolean }).isWellFormed();
 }
 

@@ -1,5 +1,6 @@
 // Bodies as bytes. The encodings are those of FastStream: JSON, text, or bytes without a content type.
 import { InvalidOutboxError } from '../../model/errors/errors.js';
+import { isWellFormed } from '../../model/validation/validation.js';
 
 export const CONTENT_TYPE = 'content-type';
 export const CORRELATION_ID = 'correlation_id';
@@ -15,7 +16,7 @@ export interface EncodedBody {
 
 export function encodeBody(body: unknown): EncodedBody {
   if (body instanceof Uint8Array) return { text: null, hex: Buffer.from(body).toString('hex'), contentType: undefined };
-  if (typeof body === 'string') return { ...storable(body), contentType: TEXT_TYPE };
+  if (typeof body === 'string') return { ...storable(wellFormed(body)), contentType: TEXT_TYPE };
   return { ...storable(toJSON(body)), contentType: JSON_TYPE };
 }
 
@@ -29,6 +30,12 @@ function toJSON(body: unknown): string {
     });
   }
   throw new InvalidOutboxError('The body has no JSON form. Publish plain data, a string or bytes.');
+}
+
+/** Half of a surrogate pair has no bytes: something else would arrive. */
+function wellFormed(text: string): string {
+  if (isWellFormed(text)) return text;
+  throw new InvalidOutboxError('The body has half of a surrogate pair, which has no form in UTF-8. Publish bytes.');
 }
 
 /** Postgres has no text with NUL in it, but bytes. */

@@ -14,6 +14,7 @@ import {
   record,
   string,
   Check,
+  checkThat,
 } from '../../model/validation/validation.js';
 import type { RowColumn, Value } from '../../sql/sql.js';
 import { NAME_MAX, type Topic } from '../topic.js';
@@ -34,7 +35,7 @@ export interface PublishOptions {
   /** From 0 to 32767; higher ones are handled first. Default: 0. */
   readonly priority?: number;
   readonly correlationID?: string;
-  /** The trace context, by https://www.w3.org/TR/trace-context. Default: the header `traceparent`. */
+  /** The trace context, by https://www.w3.org/TR/trace-context. Default: that of the header `traceparent`. */
   readonly traceparent?: string;
 }
 
@@ -54,6 +55,11 @@ export interface DeduplicationOptions {
   readonly dedupe?: Deduplication;
 }
 
+const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(?:-[\x21-\x7e]*)?$/;
+const traceparent = checkThat<string>(
+  'a trace context such as 00-<trace ID>-<span ID>-01',
+  (value) => typeof value === 'string' && value.length <= NAME_MAX && TRACEPARENT.test(value),
+);
 const name255 = string({ min: 1, max: NAME_MAX });
 const FIELDS = {
   delay: optional(duration),
@@ -65,11 +71,11 @@ const FIELDS = {
   ),
   timerId: optional(name255),
   key: optional(name255),
-  headers: optional(mapOf(string())),
+  headers: optional(mapOf(string(), string())),
   expiresIn: optional(duration),
   priority: optional(integer({ max: 32_767 })),
   correlationID: optional(name255),
-  traceparent: optional(name255),
+  traceparent: optional(traceparent),
 };
 const DEDUPE: Check<Deduplication> = new Check({
   wants: 'ignore, replace, { debounce } or { once }',
@@ -130,9 +136,14 @@ export async function newMessage<T>(topic: Topic<T>, body: T, options: PublishOp
     key ?? null,
     priority,
     expiresIn === undefined ? null : Math.ceil(durationMs(expiresIn)),
-    options.traceparent ?? options.headers?.['traceparent']?.slice(0, NAME_MAX) ?? null,
+    options.traceparent ?? traceparentIn(options.headers) ?? null,
   ];
   return { queue: topic.name, timerID: timerId, messageID, values };
+}
+
+/** One of the wrong form is ignored, as the specification wants it: it may come from elsewhere. */
+function traceparentIn({ traceparent: found }: PublishOptions['headers'] = {}): string | undefined {
+  return traceparent.accepts(found) ? found : undefined;
 }
 
 /** The envelope owns two headers. */

@@ -10,7 +10,7 @@ import type { RelayTarget } from '../../src/outbox/relays/target.js';
 import type { RelayBroker } from './commands.js';
 
 interface OpenTarget {
-  readonly target: RelayTarget;
+  readonly target: RelayTarget<unknown>;
   close(): Promise<void>;
 }
 

@@ -141,7 +141,7 @@ export class OutboxBroker {
   }
 
   /** Publishes each message to a target, at least once. `*` in the topic stands for any text. Call it before launch. */
-  relay(topic: Topic | string, target: RelayTarget, options: RelayOptions = {}): void {
+  relay(topic: Topic | string, target: RelayTarget<unknown>, options: RelayOptions = {}): void {
     const host = this.#hosted();
     this.#subscribe(relaySubscription(this.#source, topicOf(topic), { target, options, logger: () => host.logger }));
   }

@@ -4,12 +4,36 @@ import type { ProducerBatch } from 'kafkajs';
 import { describe, expect, test } from 'vitest';
 import { newID } from '../../src/base/ids.js';
 import { kafka, type KafkaProducer } from '../../src/outbox/relays/kafka.js';
+import type { RelayMessage } from '../../src/outbox/relays/target.js';
 import { sqs } from '../../src/outbox/relays/sqs.js';
-import { type Arrived, describeTarget, isEmpty, publish, relaying } from './relay-conformance.js';
+import { type Arrived, describeTarget, isEmpty, publish, relaying, sendTo } from './relay-conformance.js';
+
+/** What `kafkajs` makes of a broker's answer. What may be over in a moment it has repeated before. */
+function protocolError(code: number, { retriable }: { readonly retriable: boolean }): Error {
+  return Object.assign(new Error(`code ${code}`), { name: 'KafkaJSProtocolError', code, retriable });
+}
+
+function repeatedInVain(cause: Error): Error {
+  return Object.assign(new Error(cause.message), { name: 'KafkaJSNumberOfRetriesExceeded', retriable: false, cause });
+}
+
+const UNKNOWN_TOPIC = repeatedInVain(protocolError(3, { retriable: true }));
+
+const NO_QUEUE = Object.assign(new Error('The specified queue does not exist.'), { name: 'QueueDoesNotExist' });
+
+/** A setting that fails for messages with the header `fail`. */
+function failing<T>(name: string, setting: (message: RelayMessage) => T): (message: RelayMessage) => T {
+  return (message) => {
+    if (message.headers['fail'] === name) throw new Error(`no ${name}`);
+    return setting(message);
+  };
+}
 
 class FakeBroker {
   readonly places = new Map<string, Arrived[]>();
   isUp = true;
+
+  constructor(readonly missing: Error) {}
 
   create(): string {
     const name = newID();
@@ -20,7 +44,7 @@ class FakeBroker {
   of(name: string): Arrived[] {
     if (!this.isUp) throw Object.assign(new Error('ECONNREFUSED'), { code: 'ECONNREFUSED' });
     const found = this.places.get(name);
-    if (!found) throw Object.assign(new Error('no such place'), { name: 'KafkaJSProtocolError', retriable: false });
+    if (!found) throw this.missing;
     return found;
   }
 
@@ -32,9 +56,7 @@ class FakeBroker {
           messages.map((message) => ({ place: this.of(topic), message })),
         );
         const tooLarge = all.find(({ message }) => String(message.value).includes('too large'));
-        if (tooLarge) {
-          throw Object.assign(new Error('MESSAGE_TOO_LARGE'), { name: 'KafkaJSProtocolError', retriable: false });
-        }
+        if (tooLarge) throw protocolError(10, { retriable: false });
         for (const { place, message } of all) {
           const headers = message.headers as Record<string, string>;
           const body = message.value as Buffer;
@@ -51,6 +73,9 @@ class FakeBroker {
       const place = this.of(input.QueueUrl ?? '');
       const entries = input.Entries ?? [];
       if (entries.length > 10) throw new Error('TooManyEntriesInBatchRequest');
+      if (entries.some(({ MessageBody = '' }) => MessageBody.length > 1_048_576)) {
+        throw Object.assign(new Error('MessageTooLong'), { name: 'InvalidAttributeValue' });
+      }
       const isBad = (body: string | undefined) => body === '"bad"' || body === 'bad';
       const failed = entries.filter(({ MessageBody }) => isBad(MessageBody));
       for (const entry of entries) {
@@ -67,6 +92,7 @@ class FakeBroker {
           body: Buffer.from(entry.MessageBody ?? '', encoding),
           headers: JSON.parse(attribute('headers') ?? '{}') as Record<string, string>,
           key: entry.MessageDeduplicationId,
+          ...(encoding === 'base64' && { encoding }),
         });
       }
       return { Failed: failed.map(({ Id }) => ({ Id, Code: 'InvalidMessageContents', SenderFault: true })) };
@@ -76,7 +102,7 @@ class FakeBroker {
 }
 
 describe('Kafka', () => {
-  const broker = new FakeBroker();
+  const broker = new FakeBroker(UNKNOWN_TOPIC);
   describeTarget({
     name: 'kafka',
     async place() {
@@ -101,18 +127,74 @@ describe('Kafka', () => {
     ]);
     expect((await scene.outbox.dlq.list()).letters).toMatchObject([{ messageID: ids[1], reason: 'retry_terminal' }]);
   });
+
+  test.each([
+    ['goes to a topic that does not exist', { place: 'nowhere' }, 'retry_terminal'],
+    ['goes to a topic that cannot exist', { place: 'no such topic!' }, 'rejected'],
+    ['makes the function for the topic fail', { fail: 'topic' }, 'retry_terminal'],
+    ['makes the function for the key fail', { fail: 'key' }, 'retry_terminal'],
+  ])('a message that %s does not hold up the others', async (_, headers, reason) => {
+    const topic = broker.create();
+    const settings = {
+      topic: failing('topic', ({ headers }) => headers['place'] ?? topic),
+      key: failing('key', ({ key }) => key),
+    };
+    const scene = await relaying(kafka(broker.producer(), settings), { retry: () => undefined });
+
+    await scene.source.runTransaction(() => scene.outbox.publish('order.placed', 'bad', { headers, key: 'bad' }), {
+      name: 'publish',
+    });
+    await publish(
+      scene,
+      Array.from({ length: 150 }, (_, n) => n),
+    );
+    await isEmpty(scene);
+
+    expect(broker.places.get(topic)).toHaveLength(150);
+    expect((await scene.outbox.dlq.list()).letters).toMatchObject([{ topic: 'order.placed', key: 'bad', reason }]);
+  });
+
+  test('credentials that the broker refuses are no fault of a message', async () => {
+    const cause = Object.assign(new Error('SASL PLAIN authentication failed'), {
+      name: 'KafkaJSSASLAuthenticationError',
+    });
+    const sendBatch = () => Promise.reject(Object.assign(new Error(), { name: 'KafkaJSNonRetriableError', cause }));
+
+    expect(await sendTo(kafka({ sendBatch }))).toMatchObject({ kind: 'unavailable' });
+  });
 });
 
 describe('SQS', () => {
-  const broker = new FakeBroker();
+  const broker = new FakeBroker(NO_QUEUE);
   describeTarget({
     name: 'sqs',
     async place() {
       const queueUrl = broker.create();
       return { target: sqs(broker.sqsClient(), { queueUrl }), arrived: async () => broker.places.get(queueUrl) ?? [] };
     },
+    nowhere: async () => sqs(broker.sqsClient(), { queueUrl: 'nowhere' }),
     stop: () => void (broker.isUp = false),
     start: () => void (broker.isUp = true),
+  });
+
+  test('a message that is too large does not hold up the others', async () => {
+    const queueUrl = broker.create();
+    const scene = await relaying(sqs(broker.sqsClient(), { queueUrl }), { retry: () => undefined });
+
+    const ids = await publish(scene, ['x'.repeat(1_500_000), ...Array.from({ length: 30 }, (_, n) => n)]);
+    await isEmpty(scene);
+
+    expect(broker.places.get(queueUrl)).toHaveLength(30);
+    expect((await scene.outbox.dlq.list()).letters).toMatchObject([{ messageID: ids[0], reason: 'retry_terminal' }]);
+  });
+
+  test('a text with characters that SQS does not take is sent as bytes', async () => {
+    const queueUrl = broker.create();
+
+    const result = await sendTo(sqs(broker.sqsClient(), { queueUrl }), { payload: Buffer.from('a\u0001b') });
+
+    expect(result).toEqual({ kind: 'ok' });
+    expect(broker.places.get(queueUrl)).toMatchObject([{ body: Buffer.from('a\u0001b'), encoding: 'base64' }]);
   });
 
   test('an entry that fails is a dead letter, and the others arrive', async () => {
@@ -130,20 +212,11 @@ describe('SQS', () => {
     const queueUrl = `${broker.create()}.fifo`;
     broker.places.set(queueUrl, []);
     const target = sqs(broker.sqsClient(), { queueUrl });
-    const message = {
-      messageID: newID(),
-      topic: 't',
-      key: 'k',
-      headers: {},
-      contentType: undefined,
-      payload: Buffer.from('x'),
-      createdAt: 0,
-    };
+    const messageID = newID();
 
-    const { signal } = new AbortController();
-    await target.publish([message], signal);
-    await target.publish([message], signal);
+    await sendTo(target, { messageID, key: 'k' });
+    await sendTo(target, { messageID, key: 'k' });
 
-    expect(broker.places.get(queueUrl)).toMatchObject([{ key: message.messageID }]);
+    expect(broker.places.get(queueUrl)).toMatchObject([{ key: messageID }]);
   });
 });

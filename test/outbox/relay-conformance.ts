@@ -1,7 +1,8 @@
 // What every target of a relay has to do. A rig adds the broker.
 import { describe, expect, test } from 'vitest';
 import type { RelayOptions } from '../../src/outbox/relays/relay.js';
-import type { RelayTarget } from '../../src/outbox/relays/target.js';
+import type { RelayMessage, RelayResult, RelayTarget } from '../../src/outbox/relays/target.js';
+import { newID } from '../../src/base/ids.js';
 import { until } from '../crash/processes.js';
 import { type OutboxScene, pending, setOutbox } from './scene.js';
 
@@ -15,20 +16,28 @@ export interface Arrived {
 export interface RelayRig {
   readonly name: string;
   /** A place of its own for a test: a target, and what has arrived there. */
-  place(): Promise<{ readonly target: RelayTarget; readonly arrived: () => Promise<Arrived[]> }>;
+  place(): Promise<{ readonly target: RelayTarget<unknown>; readonly arrived: () => Promise<Arrived[]> }>;
   /** A target whose place does not exist, if it can tell. */
-  readonly nowhere?: () => Promise<RelayTarget>;
+  readonly nowhere?: () => Promise<RelayTarget<unknown>>;
   stop(): Promise<void> | void;
   start(): Promise<void> | void;
 }
 
 const OPTIONS: RelayOptions = { breaker: { threshold: 1, max: 100 } };
 
-export async function relaying(target: RelayTarget, options: RelayOptions = {}): Promise<OutboxScene> {
+export async function relaying(target: RelayTarget<unknown>, options: RelayOptions = {}): Promise<OutboxScene> {
   const scene = await setOutbox('better-sqlite3', { isLaunched: false });
   scene.outbox.relay('order.placed', target, { ...OPTIONS, ...options });
   await scene.DBOS.launch();
   return scene;
+}
+
+/** What becomes of a message that a target is given directly. */
+export async function sendTo(target: RelayTarget<unknown>, message: Partial<RelayMessage> = {}): Promise<RelayResult> {
+  const whole = { messageID: newID(), topic: 't', key: undefined, headers: {}, contentType: undefined, createdAt: 0 };
+  const built = target.build?.({ ...whole, payload: Buffer.from('x'), ...message });
+  const [result] = await target.publish([built], new AbortController().signal);
+  return result as RelayResult;
 }
 
 export async function publish({ source, outbox }: OutboxScene, bodies: readonly unknown[]): Promise<string[]> {
@@ -136,7 +145,7 @@ export function describeTarget(rig: RelayRig): void {
     });
 
     test.runIf(rig.nowhere)('refuses what has no place, and it becomes a dead letter', async () => {
-      const scene = await relaying((await rig.nowhere?.()) as RelayTarget, { retry: () => undefined });
+      const scene = await relaying((await rig.nowhere?.()) as RelayTarget<unknown>, { retry: () => undefined });
 
       await publish(scene, [1]);
       await isEmpty(scene);

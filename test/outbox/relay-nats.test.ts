@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { newID } from '../../src/base/ids.js';
 import { nats } from '../../src/outbox/relays/nats.js';
 import { type BrokerServer, hasPrograms, startNats } from '../receiver/servers.js';
-import { type Arrived, describeTarget } from './relay-conformance.js';
+import { type Arrived, describeTarget, isEmpty, relaying, sendTo } from './relay-conformance.js';
 
 describe.skipIf(!hasPrograms('nats-server'))('NATS JetStream', () => {
   let server: BrokerServer;
@@ -57,20 +57,44 @@ describe.skipIf(!hasPrograms('nats-server'))('NATS JetStream', () => {
   test('a message that is sent twice is stored once', async () => {
     const name = await createStream();
     const target = nats(jetstream(await open()), { subject: `${name}.a` });
-    const message = {
-      messageID: newID(),
-      topic: 't',
-      key: undefined,
-      headers: { a: 'b' },
-      contentType: undefined,
-      payload: Buffer.from('x'),
-      createdAt: 0,
-    };
+    const message = { messageID: newID(), headers: { a: 'b' } };
 
-    const { signal } = new AbortController();
-    const results = [await target.publish([message], signal), await target.publish([message], signal)];
+    const results = [await sendTo(target, message), await sendTo(target, message)];
 
-    expect(results).toEqual([[{ kind: 'ok' }], [{ kind: 'ok' }]]);
+    expect(results).toEqual([{ kind: 'ok' }, { kind: 'ok' }]);
     expect(await arrivedIn(name)).toMatchObject([{ headers: { a: 'b', 'everstep-topic': 't' } }]);
+  });
+
+  test.each([
+    ['has a header name with a colon', { 'a:b': '1' }, 'rejected'],
+    ['has a header name with a line break', { 'a\r\nb': '1' }, 'rejected'],
+    ['has a subject with a space', { subject: '. a' }, 'rejected'],
+    ['has a subject that no stream has', { nowhere: '1' }, 'retry_terminal'],
+    ['makes the function for the subject fail', { fail: '1' }, 'retry_terminal'],
+  ])('a message that %s does not hold up the others', async (_, headers: Record<string, string>, reason) => {
+    const name = await createStream();
+    const target = nats(jetstream(await open()), {
+      subject({ headers }) {
+        if (headers['fail'] !== undefined) throw new Error('no subject');
+        return headers['nowhere'] === undefined ? `${name}.a${headers['subject'] ?? ''}` : 'nowhere';
+      },
+    });
+    const scene = await relaying(target, { retry: () => undefined });
+
+    const { source, outbox } = scene;
+    await source.runTransaction(
+      async () => {
+        await outbox.publish('order.placed', 'bad', { headers, key: 'bad' });
+        await outbox.publishAll(
+          'order.placed',
+          Array.from({ length: 150 }, (_, body) => ({ body })),
+        );
+      },
+      { name: 'publish' },
+    );
+    await isEmpty(scene);
+
+    expect(await arrivedIn(name)).toHaveLength(150);
+    expect((await outbox.dlq.list()).letters).toMatchObject([{ topic: 'order.placed', key: 'bad', reason }]);
   });
 });

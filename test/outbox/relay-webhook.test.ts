@@ -4,7 +4,7 @@ import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { webhook } from '../../src/outbox/relays/webhook.js';
 import { verifyWebhook } from '../../src/receiver/http/webhook.js';
 import { until } from '../crash/processes.js';
-import { type Arrived, describeTarget, isEmpty, publish, relaying } from './relay-conformance.js';
+import { type Arrived, describeTarget, isEmpty, publish, relaying, sendTo } from './relay-conformance.js';
 import { pending } from './scene.js';
 
 const SECRET = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
@@ -111,18 +111,49 @@ describe('a webhook', () => {
     await isEmpty(redirected);
     endpoint.respond = () => {};
     const silent = webhook({ url: endpoint.url, secret: SECRET, timeout: 50 });
-    const message = { messageID: 'm', topic: 't', key: undefined, headers: {}, contentType: undefined, createdAt: 0 };
 
-    const [result] = await silent.publish([{ ...message, payload: Buffer.of(1) }], new AbortController().signal);
+    const result = await sendTo(silent);
 
     expect((await redirected.outbox.dlq.list()).letters).toMatchObject([{ reason: 'retry_terminal' }]);
-    expect(result?.kind).toBe('unavailable');
+    expect(result.kind).toBe('unavailable');
+  });
+
+  test.each([
+    ['has a header that HTTP does not have', { headers: { 'ce-a b': '1' } }, 'rejected'],
+    ['has a header with a line break in its name', { headers: { 'ce-a\r\nb': '1' } }, 'rejected'],
+    ['has a content type with a line break', { headers: { 'content-type': 'a\r\nb' } }, 'rejected'],
+    ['is too large for the endpoint', { headers: { 'ce-answer': '413' } }, 'retry_terminal'],
+    ['the endpoint hangs up on', { headers: { 'ce-answer': 'none' } }, 'retry_terminal'],
+  ])('a message that %s does not hold up the others', async (_, options, reason) => {
+    const { url, arrived } = endpoint;
+    endpoint.respond = (response) => {
+      const answer = response.req.headers['ce-answer'];
+      if (answer === 'none') response.statusCode = 500;
+      if (answer === 'none') response.destroy();
+      else response.writeHead(Number(answer ?? 204)).end();
+    };
+    const scene = await relaying(webhook({ url, secret: SECRET }), { retry: () => undefined });
+
+    const { source, outbox } = scene;
+    await source.runTransaction(() => outbox.publish('order.placed', Buffer.from('bad'), { ...options, key: 'bad' }), {
+      name: 'publish',
+    });
+    await until('it was tried', async () => (await pending(scene)).every((row) => row['acquired_token'] === null));
+    await publish(
+      scene,
+      Array.from({ length: 50 }, (_, n) => n),
+    );
+    await isEmpty(scene);
+
+    expect(arrived).toHaveLength(50);
+    expect((await outbox.dlq.list()).letters).toMatchObject([{ topic: 'order.placed', key: 'bad', reason }]);
   });
 
   test('needs a URL and a secret that are some', () => {
     expect(() => webhook({ url: 'ftp://x', secret: SECRET })).toThrow('https://');
     expect(() => webhook({ url: endpoint.url, secret: 'short' })).toThrow('secret');
     expect(() => webhook({ url: endpoint.url, secret: SECRET, concurrency: 0 })).toThrow('concurrency');
+    expect(() => webhook({ url: endpoint.url, secret: SECRET, headers: { 'a b': 'c' } })).toThrow('headers');
   });
 });
 

@@ -25,6 +25,8 @@ export interface LeasedOptions extends HandlingOptions {
   readonly queue: string;
 }
 
+/** How many messages that met an outage are passed over before the first of them is tried again. */
+const PASSED_OVER_MAX = 1000;
 /** After its signal aborts, a handler gets this long to return, and what came of it as long to be written. */
 const ABORT_MS = 1000;
 
@@ -44,6 +46,8 @@ export class LeasedConsumer implements Consumer {
   #hasMore = false;
   /** Looks in a row that found rows due and got none. */
   #blocked = 0;
+  /** Rows that were tried since the breaker opened. Others go first: one of these may be at fault. */
+  #passedOver: string[] = [];
   #isStopping = false;
   #drained: Deferred<void> | undefined;
 
@@ -104,6 +108,7 @@ export class LeasedConsumer implements Consumer {
   async #fetch(): Promise<number | undefined> {
     const { clock, database } = this.#host;
     if (this.#breaker.waitMs > 0) return this.#breaker.waitMs;
+    if (!this.#breaker.isTripped) this.#passedOver = [];
     const room = this.#room();
     this.#hasMore = room === 0;
     // Woken when there is.
@@ -121,6 +126,11 @@ export class LeasedConsumer implements Consumer {
       const found = (await tx.run(claim(this.#pickOptions(max), token))).map(toFetched);
       return { rows: found, delayMs: found.length === max ? 0 : await this.#nextDue(tx) };
     });
+    if (rows.length === 0 && this.#passedOver.length > 0) {
+      // All were tried.
+      this.#passedOver = [];
+      return 0;
+    }
     this.#rate?.spend(rows.length);
     this.#accept(rows, token, fetchedAt);
     this.#hasMore = rows.length === max;
@@ -138,14 +148,14 @@ export class LeasedConsumer implements Consumer {
     const { table, stateTable } = this.#host;
     const { topic, queue, settings } = this.#options;
     const { leaseMs, isOrdered } = settings;
-    return { table, stateTable, topic: topic.name, queue, max, leaseMs, isOrdered };
+    return { table, stateTable, topic: topic.name, queue, max, leaseMs, isOrdered, except: this.#passedOver };
   }
 
   /** Fetches when half the buffer is empty, so that fetches are neither small nor late. */
   #room(): number {
     const { batch, workers } = this.#options.settings;
     if (this.#isStopping) return 0;
-    if (this.#breaker.isTripped) return this.#leases.size === 0 ? 1 : 0;
+    if (this.#breaker.isTripped) return this.#leases.size === 0 ? Math.min(this.#breaker.probes, batch) : 0;
     const room = batch + Math.max(workers - this.#running, 0) - this.#buffer.length;
     return room >= batch / 2 && this.#leases.size < 4 * batch + workers ? Math.min(room, batch) : 0;
   }
@@ -186,12 +196,20 @@ export class LeasedConsumer implements Consumer {
     const startedAt = this.#host.clock.now();
     const outcome = await this.#handling.handle(lease, startedAt);
     this.#running -= 1;
-    if (this.#breaker.isTripped) this.#releaseBuffer();
+    if (this.#breaker.isTripped) {
+      this.#releaseBuffer();
+      if (outcome?.kind === 'release') this.#passOver(lease);
+    }
     if (outcome) this.#settle(lease, outcome, startedAt);
     else this.#leases.remove(lease);
     if (this.#running === 0) this.#drained?.resolve();
     this.#pump();
     this.#onFreed();
+  }
+
+  #passOver({ row }: Lease): void {
+    if (this.#passedOver.length === PASSED_OVER_MAX) this.#passedOver = [];
+    this.#passedOver.push(row.id);
   }
 
   #releaseBuffer(): void {

@@ -41,6 +41,8 @@ export class RateLimiter {
   }
 }
 
+const DOUBLINGS_MAX = 10;
+
 export interface BreakerOptions {
   /** Outages in a row that open it. Default: 5. */
   readonly threshold?: number;
@@ -71,9 +73,14 @@ export class CircuitBreaker {
     return this.isTripped ? Math.max(this.#opensAgainAt - this.#clock.now(), 0) : 0;
   }
 
-  /** Open or half-open: no more than one message may be tried. */
+  /** Open or half-open. */
   get isTripped(): boolean {
     return this.#outages >= this.#threshold;
+  }
+
+  /** How many messages may be tried at once while it is half-open: one, then twice as many after each outage. */
+  get probes(): number {
+    return 2 ** Math.min(this.#outages - this.#threshold, DOUBLINGS_MAX);
   }
 
   onOutage(): void {

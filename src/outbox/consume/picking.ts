@@ -7,7 +7,7 @@
 //   heads    the first row of each key <table>_key_idx
 //
 // The planner cannot tell how many rows a computed limit yields, so the picked rows are joined as an array of IDs.
-import { indexedBy, lock, type Sql, sql, type Token } from '../../sql/sql.js';
+import { indexedBy, lock, oneOf, type Sql, sql, type Token } from '../../sql/sql.js';
 import type { OutboxTable, StateTable } from '../schema/tables.js';
 import { anyOf, bigint, statementNow, statementNowMinus, tableToken, text } from '../tokens.js';
 
@@ -21,6 +21,8 @@ export interface PickOptions {
   readonly leaseMs: number;
   /** Only the first row of each ordering key. */
   readonly isOrdered: boolean;
+  /** IDs of rows to leave where they are. Default: none. */
+  readonly except?: readonly string[];
 }
 
 /** `WITH` clauses, and a condition for the picked rows. */
@@ -40,12 +42,14 @@ function pickDue(options: PickOptions): Picked {
   const { table, queue } = options;
   const outbox = tableToken(table);
   const index = (name: string): Token => indexedBy(`${table.tableName}_${name}`);
+  const isWanted = notAmong(options);
   const clauses = sql`
     room AS MATERIALIZED (${room(options)}),
     expired AS MATERIALIZED (
       SELECT o.id
       FROM ${outbox} AS o ${index('lease_idx')}
       WHERE o.queue = ${text(queue)} AND o.acquired_token IS NOT NULL AND o.acquired_at < ${statementNowMinus(options.leaseMs)}
+        ${isWanted}
       ORDER BY o.acquired_at
       LIMIT (SELECT room.n FROM room)
       ${lock('skip', 'o')}),
@@ -53,6 +57,7 @@ function pickDue(options: PickOptions): Picked {
       SELECT o.id
       FROM ${outbox} AS o ${index('urgent_idx')}
       WHERE o.queue = ${text(queue)} AND o.acquired_token IS NULL AND o.priority > 0 AND o.next_attempt_at <= ${statementNow}
+        ${isWanted}
       ORDER BY o.priority DESC, o.next_attempt_at
       LIMIT (SELECT room.n FROM room) - (SELECT COUNT(*) FROM expired)
       ${lock('skip', 'o')}),
@@ -60,6 +65,7 @@ function pickDue(options: PickOptions): Picked {
       SELECT o.id
       FROM ${outbox} AS o ${index('pending_idx')}
       WHERE o.queue = ${text(queue)} AND o.acquired_token IS NULL AND o.priority <= 0 AND o.next_attempt_at <= ${statementNow}
+        ${isWanted}
       ORDER BY o.next_attempt_at
       LIMIT (SELECT room.n FROM room) - (SELECT COUNT(*) FROM expired) - (SELECT COUNT(*) FROM urgent)
       ${lock('skip', 'o')})`;
@@ -76,6 +82,7 @@ function pickHeads(options: PickOptions): Picked {
   const { table, queue, leaseMs } = options;
   const outbox = tableToken(table);
   const index = indexedBy(`${table.tableName}_key_idx`);
+  const isWanted = notAmong(options);
   const isAvailable = sql`(o.acquired_token IS NULL AND o.next_attempt_at <= ${statementNow}
         OR o.acquired_token IS NOT NULL AND o.acquired_at < ${statementNowMinus(leaseMs)})`;
   const clauses = sql`
@@ -103,18 +110,23 @@ function pickHeads(options: PickOptions): Picked {
     due AS MATERIALIZED (
       SELECT o.id
       FROM ${outbox} AS o
-      WHERE o.id ${anyOf(sql`SELECT heads.id FROM heads`)} AND ${isAvailable}
+      WHERE o.id ${anyOf(sql`SELECT heads.id FROM heads`)} AND ${isAvailable} ${isWanted}
       ORDER BY o.priority DESC, o.next_attempt_at
       LIMIT (SELECT room.n FROM room)
       ${lock('skip', 'o')}),
     unkeyed AS MATERIALIZED (
       SELECT o.id
       FROM ${outbox} AS o
-      WHERE o.queue = ${text(queue)} AND o.ordering_key IS NULL AND ${isAvailable}
+      WHERE o.queue = ${text(queue)} AND o.ordering_key IS NULL AND ${isAvailable} ${isWanted}
       ORDER BY o.next_attempt_at
       LIMIT (SELECT room.n FROM room) - (SELECT COUNT(*) FROM due)
       ${lock('skip', 'o')})`;
   return { clauses, isPicked: sql`id ${anyOf(sql`SELECT due.id FROM due UNION ALL SELECT unkeyed.id FROM unkeyed`)}` };
+}
+
+/** A further condition for rows `o`. */
+function notAmong({ except = [] }: PickOptions): Sql {
+  return except.length === 0 ? sql`` : sql`AND NOT (o.id ${oneOf(except, 'bigint')})`;
 }
 
 /** The limit; 0 while the topic is paused. */

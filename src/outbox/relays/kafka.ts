@@ -7,11 +7,11 @@ import {
   OK,
   type PerMessage,
   type RelayMessage,
-  type RelayResult,
   type RelayTarget,
   settingOf,
   targetOptions,
   timeoutMsOf,
+  uncarriable,
   unavailable,
   within,
 } from './target.js';
@@ -21,7 +21,7 @@ export interface KafkaTargetOptions {
   readonly topic?: PerMessage<string>;
   /** Default: the ordering key. */
   readonly key?: PerMessage<string | undefined>;
-  /** How long a batch may take. Default: 10s. */
+  /** How long a batch may take. Default: 30s, because `kafkajs` tries again for 10. */
   readonly timeout?: Duration;
 }
 
@@ -30,62 +30,86 @@ const OPTIONS = targetOptions('topic', 'key');
 /** The part of a `kafkajs` producer that is used. It must be connected. */
 export type KafkaProducer = Pick<Producer, 'sendBatch'>;
 
+interface KafkaRecord {
+  readonly topic: string;
+  readonly message: Message;
+}
+
+const TIMEOUT_MS = 30_000;
 /** All in-sync replicas. */
 const ACKS = -1;
+const TOPIC = /^[\w.-]{1,249}$/;
+/** What a broker says of a topic. */
+const UNKNOWN_TOPIC = 3;
+const ABOUT_TOPIC: readonly unknown[] = [
+  UNKNOWN_TOPIC,
+  17, // INVALID_TOPIC_EXCEPTION
+  29, // TOPIC_AUTHORIZATION_FAILED
+];
+/** What it says of a message. Everything else may be over in a moment, or concerns all of Kafka. */
+const ABOUT_MESSAGE: readonly unknown[] = [
+  10, // MESSAGE_TOO_LARGE
+  18, // RECORD_LIST_TOO_LARGE
+  32, // INVALID_TIMESTAMP
+  43, // UNSUPPORTED_FOR_MESSAGE_FORMAT
+  44, // POLICY_VIOLATION
+  87, // INVALID_RECORD
+];
 
-export function kafka(producer: KafkaProducer, options: KafkaTargetOptions = {}): RelayTarget {
-  const timeoutMs = timeoutMsOf(options, OPTIONS);
-  const send = async (messages: readonly RelayMessage[], signal: AbortSignal): Promise<void> => {
-    const byTopic = new Map<string, Message[]>();
-    for (const message of messages) {
-      const { topic = message.topic } = options;
-      const name = settingOf(topic, message);
-      byTopic.set(name, [...(byTopic.get(name) ?? []), toKafka(message, options)]);
-    }
-    const topicMessages = [...byTopic].map(([topic, list]) => ({ topic, messages: list }));
-    await within(producer.sendBatch({ acks: ACKS, topicMessages }), timeoutMs, signal);
-  };
-  const sendOne = async (message: RelayMessage, signal: AbortSignal): Promise<RelayResult> => {
-    try {
-      await send([message], signal);
-      return OK;
-    } catch (error) {
-      return isAboutMessage(error) ? { kind: 'retry', error } : unavailable(error);
-    }
-  };
-  return {
+export function kafka(producer: KafkaProducer, options: KafkaTargetOptions = {}): RelayTarget<unknown> {
+  const timeoutMs = timeoutMsOf(options, OPTIONS, TIMEOUT_MS);
+  /** The topics that the producer has sent to. */
+  const topics = new Set<string>();
+  const target: RelayTarget<KafkaRecord> = {
     name: 'Kafka',
     cloudEventsPrefix: 'ce_',
-    async publish(messages, signal) {
+    build: (message) => toRecord(message, options),
+    // A batch is sent whole or not at all, and one with a topic that does not exist takes as long as a timeout.
+    placeOf: ({ topic }) => topic,
+    async publish(records, signal) {
+      const topic = records[0]?.topic ?? '';
+      const topicMessages = [{ topic, messages: records.map(({ message }) => message) }];
       try {
-        await send(messages, signal);
-        return messages.map(() => OK);
+        await within(producer.sendBatch({ acks: ACKS, timeout: timeoutMs, topicMessages }), timeoutMs, signal);
+        topics.add(topic);
+        return records.map(() => OK);
       } catch (error) {
-        if (!isAboutMessage(error)) return messages.map(() => unavailable(error));
+        const code = brokerCode(error);
+        // A producer asks about all topics that it has sent to at once. After one of them was deleted it knows of none.
+        const isForgotten = code === UNKNOWN_TOPIC && topics.has(topic);
+        const isKnown = ABOUT_TOPIC.includes(code) || (ABOUT_MESSAGE.includes(code) && records.length === 1);
+        return records.map(() => (isKnown && !isForgotten ? { kind: 'retry', error } : unavailable(error)));
       }
-      // One message that is too large, or of a topic that is not there, must not hold up the others.
-      const results: RelayResult[] = [];
-      for (const message of messages) results.push(await sendOne(message, signal));
-      return results;
     },
   };
+  return target;
 }
 
-/** The broker answered, and trying again in a moment will not help. `kafkajs` has repeated all others itself. */
-function isAboutMessage(error: unknown): boolean {
-  const { name, retriable, cause } = error as { name?: unknown; retriable?: unknown; cause?: unknown };
-  if (name === 'KafkaJSProtocolError') return retriable === false;
-  return (
-    name === 'KafkaJSNonRetriableError' || (name === 'KafkaJSNumberOfRetriesExceeded' && isAboutMessage(cause ?? {}))
-  );
+function toRecord(
+  message: RelayMessage,
+  { topic = message.topic, key = message.key }: KafkaTargetOptions,
+): KafkaRecord {
+  const name = settingOf('topic', topic, message);
+  if (!TOPIC.test(name) || name === '.' || name === '..') {
+    throw uncarriable('Kafka', `"${name}" cannot be a topic. Only letters, digits, ".", "_" and "-" are allowed.`);
+  }
+  return { topic: name, message: toKafka(message, key) };
 }
 
-function toKafka(message: RelayMessage, { key = message.key }: KafkaTargetOptions): Message {
+function toKafka(message: RelayMessage, key: PerMessage<string | undefined>): Message {
   const { messageID, topic, headers, createdAt } = message;
+  const found = typeof key === 'function' ? key(message) : key;
   return {
-    key: settingOf(key, message) ?? null,
+    key: found === undefined ? null : settingOf('key', found, message),
     value: bufferOf(message),
     timestamp: String(createdAt),
     headers: { ...headers, 'message-id': messageID, 'everstep-topic': topic },
   };
+}
+
+/** The code of a broker's answer, if there was one. Clients wrap it in errors of their own. */
+function brokerCode(error: unknown): number | undefined {
+  if (typeof error !== 'object' || error === null) return undefined;
+  const { name, code, cause } = error as { name?: unknown; code?: unknown; cause?: unknown };
+  return name === 'KafkaJSProtocolError' && typeof code === 'number' ? code : brokerCode(cause);
 }

@@ -1,8 +1,10 @@
 // Publishes to NATS JetStream: a message has arrived when its stream acknowledges it. The stream drops a repeated message
 // ID within its duplicate window.
 import type { Duration } from '../../base/duration.js';
-import type { JetStreamClient } from '@nats-io/jetstream';
+import type { JetStreamClient, JetStreamPublishOptions } from '@nats-io/jetstream';
 import { headers as natsHeaders, type MsgHdrs } from '@nats-io/transport-node';
+import { OutboxRelayError } from '../../model/errors/errors.js';
+import { shown } from '../../model/validation/validation.js';
 import {
   bufferOf,
   OK,
@@ -13,6 +15,7 @@ import {
   settingOf,
   targetOptions,
   timeoutMsOf,
+  uncarriable,
   unavailable,
   within,
 } from './target.js';
@@ -20,7 +23,7 @@ import {
 export interface NatsTargetOptions {
   /** Default: the topic. */
   readonly subject?: PerMessage<string>;
-  /** How long an acknowledgement may take. Default: 10s. */
+  /** How long an acknowledgement, may take. Default: 10s. */
   readonly timeout?: Duration;
 }
 
@@ -28,27 +31,39 @@ const OPTIONS = targetOptions('subject');
 
 const CLOUD_EVENTS_PREFIX = 'ce-';
 
-export function nats(client: Pick<JetStreamClient, 'publish'>, options: NatsTargetOptions = {}): RelayTarget {
+type Publishing = Pick<JetStreamClient, 'publish'>;
+
+interface Built {
+  readonly subject: string;
+  readonly payload: Buffer;
+  readonly settings: Partial<JetStreamPublishOptions>;
+}
+
+export function nats(client: Publishing, options: NatsTargetOptions = {}): RelayTarget<unknown> {
   const timeoutMs = timeoutMsOf(options, OPTIONS);
-  const send = async (message: RelayMessage, signal: AbortSignal): Promise<RelayResult> => {
-    const { subject = message.topic } = options;
-    const settings = { msgID: message.messageID, headers: headersOf(message), timeout: timeoutMs };
+  const send = async ({ subject, payload, settings }: Built, signal: AbortSignal) => {
     try {
-      await within(client.publish(settingOf(subject, message), bufferOf(message), settings), timeoutMs, signal);
+      await within(client.publish(subject, payload, settings), timeoutMs, signal);
       return OK;
     } catch (error) {
-      return failed(error);
+      return failed(error, subject);
     }
   };
-  return {
+  const target: RelayTarget<Built> = {
     name: 'NATS',
     cloudEventsPrefix: CLOUD_EVENTS_PREFIX,
+    build(message) {
+      const { subject = message.topic } = options;
+      const settings = { msgID: message.messageID, headers: headersOf(message), timeout: timeoutMs };
+      return { subject: settingOf('subject', subject, message), payload: bufferOf(message), settings };
+    },
     publish: (messages, signal) => Promise.all(messages.map((message) => send(message, signal))),
   };
+  return target;
 }
 
 /** What the server has decided about this message. Everything else is a failure to reach it. */
-function failed(error: unknown): RelayResult {
+function failed(error: unknown, subject: string): RelayResult {
   const { name, message = '' } = error as Partial<Error>;
   switch (name) {
     case 'InvalidSubjectError':
@@ -56,6 +71,10 @@ function failed(error: unknown): RelayResult {
       return { kind: 'reject', error };
     // The client says that if no stream has the subject, or none is ready yet.
     case 'JetStreamNotEnabled':
+      return {
+        kind: 'retry',
+        error: new OutboxRelayError(`No stream took subject ${shown(subject)}.`, { cause: error }),
+      };
     case 'JetStreamApiError':
     case 'StreamNotFoundError':
       return { kind: 'retry', error };
@@ -66,7 +85,13 @@ function failed(error: unknown): RelayResult {
 
 function headersOf({ headers, topic, key }: RelayMessage): MsgHdrs {
   const all = natsHeaders();
-  for (const [name, value] of Object.entries(headers)) all.set(name, value.replaceAll(/[\r\n]+/g, ' '));
+  for (const [name, value] of Object.entries(headers)) {
+    try {
+      all.set(name, value.replaceAll(/[\r\n]+/g, ' '));
+    } catch (cause) {
+      throw uncarriable('NATS', `${shown(name)} cannot be the name of a header.`, { cause });
+    }
+  }
   all.set('everstep-topic', topic);
   if (key !== undefined) all.set('everstep-key', key);
   return all;

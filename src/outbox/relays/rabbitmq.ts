@@ -1,8 +1,10 @@
 // Publishes to RabbitMQ: a message has arrived when the broker confirms it and does not return it as unroutable.
 import type { Duration } from '../../base/duration.js';
+import { Mutex } from '../../base/mutex.js';
 import { OutboxRelayError } from '../../model/errors/errors.js';
 import type { ConfirmChannel, Message, Options } from 'amqplib';
 import { deferred, type Deferred } from '../../base/deferred.js';
+import { Connection, type ConnectionSource } from './connection.js';
 import {
   bufferOf,
   OK,
@@ -13,6 +15,7 @@ import {
   settingOf,
   targetOptions,
   timeoutMsOf,
+  uncarriable,
   unavailable,
   within,
 } from './target.js';
@@ -22,56 +25,77 @@ export interface RabbitMQTargetOptions {
   readonly exchange?: PerMessage<string>;
   /** Default: the topic. */
   readonly routingKey?: PerMessage<string>;
-  /** How long a confirmation may take. Default: 10s. */
+  /** How long opening a channel, or the confirmations of a batch, may take. Default: 10s. */
   readonly timeout?: Duration;
 }
 
 const OPTIONS = targetOptions('exchange', 'routingKey');
 
 /** A channel, or how to open one: then it is opened again after it was closed. */
-export type ConfirmChannelSource = ConfirmChannel | (() => Promise<ConfirmChannel>);
+export type ConfirmChannelSource = ConnectionSource<ConfirmChannel>;
 
-export function rabbitMQ(source: ConfirmChannelSource, options: RabbitMQTargetOptions = {}): RelayTarget {
-  const channels = new Channels(source);
-  const timeoutMs = timeoutMsOf(options, OPTIONS);
-  return {
-    name: 'RabbitMQ',
-    cloudEventsPrefix: 'cloudEvents:',
-    async publish(messages, signal) {
-      const channel = await within(channels.open(), timeoutMs, signal);
-      return within(Promise.all(messages.map((message) => channel.publish(message, options))), timeoutMs, signal);
-    },
-  };
+/** The most bytes of a short string, and of all headers together, in AMQP and `amqplib`. */
+const SHORT_MAX = 255;
+const HEADERS_MAX = 65_536;
+
+const NACKED = 'message nacked';
+const CLOSED = 'The channel was closed.';
+
+interface Built {
+  readonly exchange: string;
+  readonly routingKey: string;
+  readonly content: Buffer;
+  readonly properties: Options.Publish & { readonly messageId: string };
 }
 
-/** The channel in use. */
-class Channels {
-  readonly #source: ConfirmChannelSource;
-  #opening: Promise<RelayChannel> | undefined;
+export function rabbitMQ(source: ConfirmChannelSource, options: RabbitMQTargetOptions = {}): RelayTarget<unknown> {
+  const timeoutMs = timeoutMsOf(options, OPTIONS);
+  const channels = new Connection<ConfirmChannel, RelayChannel>(source, {
+    timeoutMs,
+    begin: (channel, lose) => new RelayChannel(channel, lose),
+  });
+  // What is in flight is lost when one message makes the broker close the channel, so nothing else may be.
+  const turn = new Mutex();
+  const target: RelayTarget<Built> = {
+    name: 'RabbitMQ',
+    cloudEventsPrefix: 'cloudEvents:',
+    build: (message) => built(message, options),
+    async publish(messages, signal) {
+      // Those that wait for their turn share an opening that fails.
+      await channels.use(signal, async () => {});
+      return turn.run(() => channels.use(signal, (channel) => channel.publishAll(messages, timeoutMs, signal)));
+    },
+  };
+  return target;
+}
 
-  constructor(source: ConfirmChannelSource) {
-    this.#source = source;
-  }
+function built(message: RelayMessage, options: RabbitMQTargetOptions): Built {
+  const { exchange = '', routingKey = message.topic } = options;
+  const built: Built = {
+    exchange: settingOf('exchange', exchange, message),
+    routingKey: settingOf('routingKey', routingKey, message),
+    content: bufferOf(message),
+    properties: propertiesOf(message),
+  };
+  refuseLong(built);
+  return built;
+}
 
-  open(): Promise<RelayChannel> {
-    this.#opening ??= this.#open();
-    return this.#opening;
-  }
-
-  async #open(): Promise<RelayChannel> {
-    const forget = (): void => {
-      if (typeof this.#source === 'function') this.#opening = undefined;
-    };
-    try {
-      const channel = typeof this.#source === 'function' ? await this.#source() : this.#source;
-      channel.on('close', forget);
-      // A closed channel fails its messages; the event must not end the process.
-      channel.on('error', forget);
-      return new RelayChannel(channel);
-    } catch (error) {
-      forget();
-      throw error;
+/** `amqplib` fails in the middle of sending what does not fit, and some versions lose count of the confirmations then. */
+function refuseLong({ exchange, routingKey, properties }: Built): void {
+  const { type, contentType, correlationId } = properties;
+  const headers = properties.headers as Record<string, string>;
+  const names = Object.keys(headers).map((name) => [`header name "${name.slice(0, 20)}…"`, name] as const);
+  const short = Object.entries({ exchange, 'routing key': routingKey, type, 'content type': contentType });
+  for (const [name, value = ''] of [...short, ['correlation ID', correlationId] as const, ...names]) {
+    if (Buffer.byteLength(value) > SHORT_MAX) {
+      throw uncarriable('RabbitMQ', `the ${name} has more than ${SHORT_MAX} bytes.`);
     }
+  }
+  // Each is written with its length before the name, and a type and a length before the value.
+  const sizes = Object.entries(headers).map(([name, value]) => Buffer.byteLength(name) + Buffer.byteLength(value) + 6);
+  if (sizes.reduce((sum, size) => sum + size, 4) > HEADERS_MAX) {
+    throw uncarriable('RabbitMQ', `the headers have more than ${HEADERS_MAX} bytes.`);
   }
 }
 
@@ -82,51 +106,66 @@ interface Pending {
 
 class RelayChannel {
   readonly #channel: ConfirmChannel;
+  readonly #lose: () => void;
   /** By message ID, which a returned message has. */
   readonly #pending = new Map<string, Pending>();
+  /** Why the broker has closed the channel: something that was published, unless it closed the connection. */
+  #refusal: { readonly error: Error; readonly isAboutOne: boolean } | undefined;
 
-  constructor(channel: ConfirmChannel) {
+  constructor(channel: ConfirmChannel, lose: () => void) {
     this.#channel = channel;
+    this.#lose = lose;
     channel.on('return', ({ fields, properties }: Message) => {
       const pending = this.#pending.get(String(properties.messageId));
       const { replyText } = fields as unknown as { readonly replyText?: string };
       // It comes before the confirmation.
       if (pending) pending.returned = replyText ?? 'no route';
     });
-    channel.on('close', () => this.#fail(new OutboxRelayError('The channel was closed.')));
+    // A closed channel fails its messages; the event must not end the process.
+    channel.on('error', (error: Error) => {
+      this.#refusal ??= { error, isAboutOne: this.#pending.size === 1 };
+      lose();
+    });
+    channel.on('close', () => {
+      lose();
+      for (const [messageID, pending] of this.#pending) this.#confirm(messageID, pending, new OutboxRelayError(CLOSED));
+    });
   }
 
-  publish(message: RelayMessage, options: RabbitMQTargetOptions): Promise<RelayResult> {
-    const { messageID, topic } = message;
-    const { exchange = '', routingKey = topic } = options;
-    const pending: Pending = { result: deferred(), returned: undefined };
-    this.#pending.set(messageID, pending);
-    const onConfirmed = (error: unknown): void => this.#confirm(messageID, pending, error);
+  async publishAll(messages: readonly Built[], timeoutMs: number, signal: AbortSignal): Promise<RelayResult[]> {
     try {
-      this.#channel.publish(
-        settingOf(exchange, message),
-        settingOf(routingKey, message),
-        bufferOf(message),
-        propertiesOf(message),
-        onConfirmed,
-      );
+      return await within(Promise.all(messages.map((message) => this.#publish(message))), timeoutMs, signal);
     } catch (error) {
-      // The channel is closed.
-      this.#settle(messageID, pending, unavailable(error));
+      // Its confirmations may never come.
+      this.#lose();
+      throw error;
+    }
+  }
+
+  #publish({ exchange, routingKey, content, properties }: Built): Promise<RelayResult> {
+    const { messageId } = properties;
+    const pending: Pending = { result: deferred(), returned: undefined };
+    this.#pending.set(messageId, pending);
+    const onConfirmed = (error: unknown): void => this.#confirm(messageId, pending, error);
+    try {
+      this.#channel.publish(exchange, routingKey, content, properties, onConfirmed);
+    } catch (error) {
+      this.#lose();
+      const isClosed = (error as Partial<Error>).name === 'IllegalOperationError';
+      this.#settle(messageId, pending, isClosed ? unavailable(error) : { kind: 'reject', error });
     }
     return pending.result.promise;
   }
 
   #confirm(messageID: string, pending: Pending, error: unknown): void {
-    const { returned } = pending;
-    if (error) this.#settle(messageID, pending, { kind: 'retry', error });
-    else if (returned === undefined) this.#settle(messageID, pending, OK);
-    else
-      this.#settle(messageID, pending, { kind: 'reject', reason: 'unroutable', error: new OutboxRelayError(returned) });
+    this.#settle(messageID, pending, error ? this.#failed(error as Error) : resultOf(pending));
   }
 
-  #fail(error: Error): void {
-    for (const [messageID, pending] of this.#pending) this.#settle(messageID, pending, unavailable(error));
+  /** `amqplib` says the same way that the broker refuses a message and that the channel was closed before it answered. */
+  #failed(error: Error): RelayResult {
+    if (error.message === NACKED) return { kind: 'retry', error };
+    if (this.#refusal?.isAboutOne) return { kind: 'retry', error: this.#refusal.error };
+    return unavailable(this.#refusal?.error ?? error);
   }
 
   #settle(messageID: string, pending: Pending, result: RelayResult): void {
@@ -135,7 +174,11 @@ class RelayChannel {
   }
 }
 
-function propertiesOf({ messageID, topic, headers, contentType, createdAt }: RelayMessage): Options.Publish {
+function resultOf({ returned }: Pending): RelayResult {
+  return returned === undefined ? OK : { kind: 'reject', reason: 'unroutable', error: new OutboxRelayError(returned) };
+}
+
+function propertiesOf({ messageID, topic, headers, contentType, createdAt }: RelayMessage): Built['properties'] {
   return {
     mandatory: true,
     persistent: true,

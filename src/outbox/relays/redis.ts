@@ -31,32 +31,42 @@ const OPTIONS = targetOptions('stream', 'maxLength');
 
 const LENGTH = optional(positiveInteger);
 
-export function redisStream(client: Pick<Redis, 'pipeline'>, options: RedisTargetOptions = {}): RelayTarget {
+/** Answers that concern all messages: the server is full, starting, a replica, or wants a password. */
+const ABOUT_SERVER =
+  /^(?:OOM|LOADING|READONLY|CLUSTERDOWN|MASTERDOWN|NOREPLICAS|MISCONF|BUSY|TRYAGAIN|NOAUTH|WRONGPASS|NOPERM)\b/;
+
+interface Built {
+  readonly stream: string;
+  readonly fields: readonly (string | Buffer)[];
+}
+
+export function redisStream(client: Pick<Redis, 'pipeline'>, options: RedisTargetOptions = {}): RelayTarget<unknown> {
   LENGTH.read(options.maxLength, 'options.maxLength');
   const timeoutMs = timeoutMsOf(options, OPTIONS);
   const trim = options.maxLength === undefined ? [] : ['MAXLEN', '~', options.maxLength];
-  return {
+  const target: RelayTarget<Built> = {
     name: 'Redis',
     cloudEventsPrefix: 'ce-',
+    build(message) {
+      const { stream = message.topic } = options;
+      return { stream: settingOf('stream', stream, message), fields: fieldsOf(message) };
+    },
     async publish(messages, signal) {
       const pipeline = client.pipeline();
-      for (const message of messages) {
-        const { stream = message.topic } = options;
-        // With a trimming the command has more forms than the types have overloads.
-        pipeline.call('XADD', settingOf(stream, message), ...trim, '*', ...fieldsOf(message));
-      }
+      // With a trimming the command has more forms than the types have overloads.
+      for (const { stream, fields } of messages) pipeline.call('XADD', stream, ...trim, '*', ...fields);
       const replies = await within(pipeline.exec(), timeoutMs, signal);
       return messages.map((_, index) => resultOf(replies?.[index]?.[0]));
     },
   };
+  return target;
 }
 
 /** Only an error that the server has sent is about the message. */
 function resultOf(error: Error | null | undefined): RelayResult {
   if (error === null) return OK;
-  const isReply =
-    error?.name === 'ReplyError' && !/^(?:OOM|LOADING|READONLY|CLUSTERDOWN|MASTERDOWN)/.test(error.message);
-  return isReply
+  const isAboutMessage = error?.name === 'ReplyError' && !ABOUT_SERVER.test(error.message);
+  return isAboutMessage
     ? { kind: 'retry', error }
     : unavailable(error ?? new OutboxRelayError('The pipeline has no reply for it.'));
 }

@@ -1,8 +1,6 @@
-// A relay: a handler that hands messages on to a target. Messages that are handled at the same time go out as one batch.
-import { Batcher, type Entry } from '../../base/batcher.js';
+// A relay: a handler that hands messages on to a target.
 import type { DLogger } from '../../base/log.js';
-import { invariant } from '../../base/assert.js';
-import { DatabaseClosedError, OutboxRelayError } from '../../model/errors/errors.js';
+import { OutboxRelayError } from '../../model/errors/errors.js';
 import { shown } from '../../model/validation/validation.js';
 import type { Handler } from '../consume/handling.js';
 import type { Message } from '../consume/message.js';
@@ -10,6 +8,7 @@ import type { HandlerOptions } from '../consume/options.js';
 import { Reject, RetryAfter, Unavailable, Unroutable } from '../consume/outcomes.js';
 import { CONTENT_TYPE } from '../publish/body.js';
 import { type Envelope, wrapped } from './envelope.js';
+import { Lanes } from './lanes.js';
 import type { RelayMessage, RelayResult, RelayTarget } from './target.js';
 
 export interface RelayOptions extends Omit<HandlerOptions, 'transactional' | 'workers'> {
@@ -20,13 +19,8 @@ export interface RelayOptions extends Omit<HandlerOptions, 'transactional' | 'wo
 /** Messages per batch. */
 export const RELAY_BATCH = 100;
 
-interface Outgoing {
-  readonly message: RelayMessage;
-  readonly signal: AbortSignal;
-}
-
 export interface RelayParts {
-  readonly target: RelayTarget;
+  readonly target: RelayTarget<unknown>;
   readonly envelope: Envelope;
   readonly batch: number;
   readonly logger: () => DLogger;
@@ -34,6 +28,7 @@ export interface RelayParts {
 
 /** The handler of a relay. It gets the payload as bytes. */
 export function relayHandler({ target, envelope, batch, logger }: RelayParts): Handler<unknown> {
+  const lanes = new Lanes(target, batch);
   let isDown = false;
   /** Logs the first of several outages in a row. */
   const report = (result: RelayResult): void => {
@@ -43,17 +38,12 @@ export function relayHandler({ target, envelope, batch, logger }: RelayParts): H
       logger().warn(`The relay to ${target.name} waits, because the target is unavailable: ${String(result.error)}`);
     }
   };
-  const batcher = new Batcher<Outgoing, RelayResult>({
-    itemsMax: batch,
-    backlogMax: Infinity,
-    flush: async (entries) => {
-      const results = await publish(target, entries);
-      for (const [index, { resolve }] of entries.entries()) resolve(results[index] as RelayResult);
-    },
-  });
   return async (payload, info) => {
     const message = wrapped(outgoing(payload as Uint8Array, info), envelope, target.cloudEventsPrefix);
-    const result = await batcher.submit({ message, signal: info.signal });
+    const built = target.build ? target.build(message) : message;
+    const place = target.placeOf?.(built) ?? '';
+    const { messageID, signal, attempts } = info;
+    const result = await lanes.send({ messageID, place, built, signal }, attempts > 0);
     report(result);
     act(result, target);
   };
@@ -64,43 +54,8 @@ function outgoing(payload: Uint8Array, info: Message): RelayMessage {
   return { messageID, topic, key, headers, contentType: headers[CONTENT_TYPE], payload, createdAt, traceparent };
 }
 
-async function publish(
-  target: RelayTarget,
-  entries: readonly Entry<Outgoing, RelayResult>[],
-): Promise<readonly RelayResult[]> {
-  const { signal, dispose } = whenAllAborted(entries.map(({ item }) => item.signal));
-  try {
-    const messages = entries.map(({ item }) => item.message);
-    const results = await target.publish(messages, signal);
-    invariant(results.length === messages.length, 'A target has a result for each message.');
-    return results;
-  } catch (error) {
-    return entries.map(() => ({ kind: 'unavailable', error }));
-  } finally {
-    dispose();
-  }
-}
-
-/** A shutdown aborts all of a batch; a single lost lease must not stop the others. */
-function whenAllAborted(signals: readonly AbortSignal[]) {
-  const controller = new AbortController();
-  const check = (): void => {
-    if (signals.every(({ aborted }) => aborted)) {
-      controller.abort(new DatabaseClosedError('The relay is shutting down.'));
-    }
-  };
-  for (const signal of signals) signal.addEventListener('abort', check);
-  check();
-  return {
-    signal: controller.signal,
-    dispose: () => {
-      for (const signal of signals) signal.removeEventListener('abort', check);
-    },
-  };
-}
-
 /** What a handler does to decide what becomes of its message. */
-function act(result: RelayResult, { name }: RelayTarget): void {
+function act(result: RelayResult, { name }: Pick<RelayTarget, 'name'>): void {
   if (result.kind === 'ok') return;
   const { error: cause } = result;
   const text = cause instanceof Error ? cause.message : shown(cause);

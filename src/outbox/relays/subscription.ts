@@ -17,7 +17,7 @@ export function relaySubscription(
     target,
     options,
     logger,
-  }: { readonly target: RelayTarget; readonly options: RelayOptions; readonly logger: () => DLogger },
+  }: { readonly target: RelayTarget<unknown>; readonly options: RelayOptions; readonly logger: () => DLogger },
 ): Subscription {
   if (!objectWith('publish').accepts(target)) {
     throw new InvalidOutboxError('A relay needs a target, such as one of everstep/outbox/rabbitmq.');

@@ -4,7 +4,8 @@ import { OutboxRelayError } from '../../model/errors/errors.js';
 import { systemClock } from '../../base/clock.js';
 import { deferred } from '../../base/deferred.js';
 import { withTimeLimit } from '../../base/time-limit.js';
-import { anything, type Check, duration, optional, record } from '../../model/validation/validation.js';
+import { anything, type Check, duration, optional, record, shown } from '../../model/validation/validation.js';
+import { Reject } from '../consume/outcomes.js';
 
 /** A message on its way out. */
 export interface RelayMessage {
@@ -28,16 +29,27 @@ export type RelayResult =
   | { readonly kind: 'retry'; readonly after?: Duration; readonly error?: unknown }
   /** It will never take it: the message becomes a dead letter. */
   | { readonly kind: 'reject'; readonly reason?: 'rejected' | 'unroutable'; readonly error: unknown }
-  /** The target is down. Counts no attempt; after several in a row the topic is left alone for a while. */
+  /**
+   * There is no answer about it: the target is down, or another message of the batch is at fault. Counts no attempt, unless
+   * the message gets no answer alone either while others do. After several in a row the topic is left alone for a while.
+   */
   | { readonly kind: 'unavailable'; readonly error: unknown };
 
-export interface RelayTarget {
+/** `Built` is what the target makes of a message before it is sent. */
+export interface RelayTarget<Built = RelayMessage> {
   /** For logs. */
   readonly name: string;
   /** What the headers of a CloudEvent in binary mode begin with, such as `ce-`. Without it there is no binary mode. */
   readonly cloudEventsPrefix?: string;
-  /** Publishes the messages, in order, and returns a result for each. If it throws, the target is taken to be down. */
-  publish(messages: readonly RelayMessage[], signal: AbortSignal): Promise<readonly RelayResult[]>;
+  /**
+   * Makes what is sent of a message. What it throws concerns that message alone: `Reject` makes it a dead letter, anything
+   * else counts as an attempt. Without it, `publish` gets the message itself.
+   */
+  build?(message: RelayMessage): Built;
+  /** Where a message goes. Only messages to one place share a batch. Default: all go to one place. */
+  placeOf?(built: Built): string;
+  /** Publishes the messages, in order, and returns a result for each. If it throws, none has an answer. */
+  publish(messages: readonly Built[], signal: AbortSignal): Promise<readonly RelayResult[]>;
 }
 
 export const OK: RelayResult = { kind: 'ok' };
@@ -49,8 +61,16 @@ export function unavailable(error: unknown): RelayResult {
 /** A setting of a target: a value, or one for each message. */
 export type PerMessage<T> = T | ((message: RelayMessage) => T);
 
-export function settingOf<T extends string | undefined>(setting: PerMessage<T>, message: RelayMessage): T {
-  return typeof setting === 'function' ? setting(message) : setting;
+/** The value of a setting for the message. A client given anything but a string fails in ways of its own. */
+export function settingOf(name: string, setting: PerMessage<string>, message: RelayMessage): string {
+  const value: unknown = typeof setting === 'function' ? setting(message) : setting;
+  if (typeof value === 'string') return value;
+  throw new TypeError(`The option ${name} of the target returned ${shown(value)} instead of a string.`);
+}
+
+/** Why a message can never be sent to this target. */
+export function uncarriable(target: string, reason: string, options?: ErrorOptions): Reject {
+  return new Reject(`${target} cannot carry the message: ${reason}`, options);
 }
 
 /** The bytes without a copy. */
@@ -66,10 +86,14 @@ export function targetOptions(...names: readonly string[]): Check<object> {
   return record({ ...Object.fromEntries(fields), timeout: optional(duration) });
 }
 
-/** The time that a target gives a call; default 10 seconds. Refuses unknown options. */
-export function timeoutMsOf(options: { readonly timeout?: Duration }, check: Check<object>): number {
+/** The time that a target gives a call. Refuses unknown options. */
+export function timeoutMsOf(
+  options: { readonly timeout?: Duration },
+  check: Check<object>,
+  defaultMs = TIMEOUT_MS,
+): number {
   check.read(options, 'options');
-  return options.timeout === undefined ? TIMEOUT_MS : durationMs(options.timeout);
+  return options.timeout === undefined ? defaultMs : durationMs(options.timeout);
 }
 
 /** Rejects when the signal aborts, or after the time. The work itself may go on. */

@@ -6,13 +6,13 @@ import { InvalidOutboxError, OutboxRelayError } from '../../model/errors/errors.
 import { optional, positiveInteger } from '../../model/validation/validation.js';
 import { keyOf, signWebhook } from '../../receiver/http/webhook.js';
 import {
-  bufferOf,
   OK,
   type RelayMessage,
   type RelayResult,
   type RelayTarget,
   targetOptions,
   timeoutMsOf,
+  uncarriable,
   unavailable,
 } from './target.js';
 
@@ -37,17 +37,24 @@ const COUNT = optional(positiveInteger);
 const CLOUD_EVENTS_PREFIX = 'ce-';
 const UNPRINTABLE = /[^\x21\x23\x24\x26-\x7e]+/gu;
 
-export function webhook(options: WebhookTargetOptions): RelayTarget {
+interface Built {
+  readonly id: string;
+  readonly body: Buffer<ArrayBuffer>;
+  readonly headers: Headers;
+}
+
+export function webhook(options: WebhookTargetOptions): RelayTarget<unknown> {
   const { concurrency = CONCURRENCY } = options;
   COUNT.read(concurrency, 'options.concurrency');
   const secrets = [options.secret].flat();
   for (const secret of secrets) keyOf(secret);
   const url = urlOf(options.url);
+  const configured = configuredHeaders(options);
   const timeoutMs = timeoutMsOf(options, OPTIONS);
   const requests = new Semaphore(concurrency);
   /** The endpoint has said that it wants no more. */
   let isGone = false;
-  const send = async (message: RelayMessage, signal: AbortSignal): Promise<RelayResult> => {
+  const send = async (message: Built, signal: AbortSignal): Promise<RelayResult> => {
     if (isGone) return { kind: 'reject', error: new OutboxRelayError('The endpoint answered 410 before.') };
     const limit = new AbortController();
     const abort = (): void => limit.abort(signal.reason);
@@ -56,7 +63,7 @@ export function webhook(options: WebhookTargetOptions): RelayTarget {
     );
     signal.addEventListener('abort', abort, { once: true });
     try {
-      const response = await fetch(url, { ...requestOf(message, secrets, options), signal: limit.signal });
+      const response = await fetch(url, { ...requestOf(message, secrets), signal: limit.signal });
       // The connection is free only after its body was read.
       await response.body?.cancel();
       if (response.status === 410) isGone = true;
@@ -68,11 +75,19 @@ export function webhook(options: WebhookTargetOptions): RelayTarget {
       signal.removeEventListener('abort', abort);
     }
   };
-  return {
+  const target: RelayTarget<Built> = {
     name: `the webhook of ${url.host}`,
     cloudEventsPrefix: CLOUD_EVENTS_PREFIX,
+    build: (message) => ({
+      id: message.messageID,
+      body: Buffer.from(message.payload),
+      headers: headersOf(message, configured),
+    }),
+    // Each has a request of its own, and waits for no other.
+    placeOf: ({ id }) => id,
     publish: (messages, signal) => Promise.all(messages.map((message) => requests.run(() => send(message, signal)))),
   };
+  return target;
 }
 
 function urlOf(text: string): URL {
@@ -82,29 +97,35 @@ function urlOf(text: string): URL {
 }
 
 /** Signed anew for each attempt, because receivers refuse old timestamps. */
-function requestOf(
-  message: RelayMessage,
-  secrets: readonly string[],
-  { headers }: Pick<WebhookTargetOptions, 'headers'>,
-): RequestInit {
-  const { messageID: id, contentType = 'application/octet-stream', traceparent } = message;
-  const body = bufferOf(message);
+function requestOf({ id, body, headers }: Built, secrets: readonly string[]): RequestInit {
   const timestamp = String(Math.floor(systemClock.now() / 1000));
-  return {
-    method: 'POST',
-    // A redirect could send the message to a server that is not configured.
-    redirect: 'manual',
-    body: new Uint8Array(body),
-    headers: {
-      ...headers,
-      ...cloudEventHeaders(message),
-      'content-type': contentType,
-      'webhook-id': id,
-      'webhook-timestamp': timestamp,
-      'webhook-signature': secrets.map((secret) => signWebhook({ id, timestamp, body, secret })).join(' '),
-      ...(traceparent !== undefined && { traceparent }),
-    },
-  };
+  const signed = new Headers(headers);
+  signed.set('webhook-timestamp', timestamp);
+  signed.set('webhook-signature', secrets.map((secret) => signWebhook({ id, timestamp, body, secret })).join(' '));
+  // A redirect could send the message to a server that is not configured.
+  return { method: 'POST', redirect: 'manual', body, headers: signed };
+}
+
+function headersOf(message: RelayMessage, configured: Headers): Headers {
+  const { messageID, contentType = 'application/octet-stream', traceparent } = message;
+  const headers = new Headers(configured);
+  try {
+    for (const [name, value] of Object.entries(cloudEventHeaders(message))) headers.set(name, value);
+    headers.set('content-type', contentType);
+    headers.set('webhook-id', messageID);
+    if (traceparent !== undefined) headers.set('traceparent', traceparent);
+  } catch (cause) {
+    throw uncarriable('A webhook', (cause as Error).message, { cause });
+  }
+  return headers;
+}
+
+function configuredHeaders({ headers }: WebhookTargetOptions): Headers {
+  try {
+    return new Headers(headers);
+  } catch (cause) {
+    throw new InvalidOutboxError(`The headers of a webhook are wrong: ${(cause as Error).message}`, { cause });
+  }
 }
 
 /** Percent-encoded, as the HTTP binding of CloudEvents wants it. Other headers of the message are not sent. */

@@ -189,7 +189,14 @@ const NEITHER = new Set([
   ...['setAlertHandler', 'registerLifecycleCallback', 'deactivateEventReceivers', 'initEventReceivers', 'adminServer'],
   ...['logRegisteredEndpoints', 'associateClassWithInfo', 'associateFunctionWithInfo', 'associateParamWithInfo'],
   ...['getAssociatedInfo', 'registerWorkflow', 'registerStep', 'workflow', 'step', 'className', 'requiredRole'],
-  ...['defaultRequiredRole', 'registerMiddlewareInstaller', 'registerSerialization', 'scheduled', 'registerScheduled'],
+  ...[
+    'defaultRequiredRole',
+    'registerMiddlewareInstaller',
+    'registerSerialization',
+    'registerErrors',
+    'scheduled',
+    'registerScheduled',
+  ],
   ...['logger', 'span', 'tracer'],
 ]);
 

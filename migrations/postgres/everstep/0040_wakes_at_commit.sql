@@ -71,6 +71,9 @@ AS $body$
 DECLARE
   keys TEXT[];
 BEGIN
+  IF TG_RELID <> '{schema}.parked_wakes'::REGCLASS THEN
+    RAISE insufficient_privilege USING MESSAGE = 'only triggers of parked_wakes may call this function';
+  END IF;
   WITH noted AS (DELETE FROM {schema}.parked_wakes RETURNING wait_key)
   SELECT array_agg(noted.wait_key) INTO keys FROM noted;
   IF keys IS NOT NULL THEN
@@ -94,6 +97,9 @@ SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
 AS $body$
 BEGIN
+  IF TG_RELID <> '{schema}.notifications'::REGCLASS THEN
+    RAISE insufficient_privilege USING MESSAGE = 'only triggers of notifications may call this function';
+  END IF;
   INSERT INTO {schema}.parked_wakes (wait_key)
   SELECT p.wait_key
   FROM {schema}.parked_waits AS p
@@ -109,6 +115,9 @@ SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
 AS $body$
 BEGIN
+  IF TG_RELID <> '{schema}.workflow_events'::REGCLASS THEN
+    RAISE insufficient_privilege USING MESSAGE = 'only triggers of workflow_events may call this function';
+  END IF;
   INSERT INTO {schema}.parked_wakes (wait_key)
   SELECT p.wait_key
   FROM {schema}.parked_waits AS p
@@ -123,6 +132,9 @@ SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $body$
 BEGIN
+  IF TG_RELID <> '{schema}.workflow_status'::REGCLASS THEN
+    RAISE insufficient_privilege USING MESSAGE = 'only triggers of workflow_status may call this function';
+  END IF;
   INSERT INTO {schema}.parked_wakes (wait_key) VALUES ('outcome:' || OLD.workflow_uuid);
   RETURN NULL;
 END;

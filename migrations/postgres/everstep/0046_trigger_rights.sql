@@ -126,68 +126,6 @@ BEGIN
 END;
 $body$;
 
-CREATE OR REPLACE FUNCTION {schema}.everstep_wake_receivers() RETURNS TRIGGER
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET enable_seqscan = off
-AS $body$
-DECLARE
-  keys TEXT[];
-BEGIN
-  IF TG_RELID <> '{schema}.notifications'::REGCLASS THEN
-    RAISE insufficient_privilege USING MESSAGE = 'only triggers of notifications may call this function';
-  END IF;
-  keys := ARRAY(
-    SELECT p.wait_key
-    FROM {schema}.parked_waits AS p
-    WHERE p.wait_key = ANY (ARRAY(SELECT 'message:' || s.destination_uuid || '::' || s.topic FROM sent AS s))
-  );
-  IF cardinality(keys) > 0 THEN
-    PERFORM {schema}.everstep_wake_parked(keys);
-  END IF;
-  RETURN NULL;
-END;
-$body$;
-
-CREATE OR REPLACE FUNCTION {schema}.everstep_wake_event_readers() RETURNS TRIGGER
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET enable_seqscan = off
-AS $body$
-DECLARE
-  keys TEXT[];
-BEGIN
-  IF TG_RELID <> '{schema}.workflow_events'::REGCLASS THEN
-    RAISE insufficient_privilege USING MESSAGE = 'only triggers of workflow_events may call this function';
-  END IF;
-  keys := ARRAY(
-    SELECT p.wait_key
-    FROM {schema}.parked_waits AS p
-    WHERE p.wait_key = ANY (ARRAY(SELECT 'event:' || s.workflow_uuid || '::' || s.key FROM events AS s))
-  );
-  IF cardinality(keys) > 0 THEN
-    PERFORM {schema}.everstep_wake_parked(keys);
-  END IF;
-  RETURN NULL;
-END;
-$body$;
-
-CREATE OR REPLACE FUNCTION {schema}.everstep_wake_result_waiters() RETURNS TRIGGER
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS $body$
-BEGIN
-  IF TG_RELID <> '{schema}.workflow_status'::REGCLASS THEN
-    RAISE insufficient_privilege USING MESSAGE = 'only triggers of workflow_status may call this function';
-  END IF;
-  PERFORM {schema}.everstep_wake_parked(ARRAY['outcome:' || NEW.workflow_uuid]);
-  RETURN NULL;
-END;
-$body$;
-
 CREATE OR REPLACE FUNCTION {schema}.everstep_end_waits() RETURNS TRIGGER
 LANGUAGE plpgsql
 SECURITY DEFINER
@@ -238,6 +176,7 @@ REVOKE ALL ON FUNCTION {schema}.everstep_guard_journal() FROM PUBLIC;
 REVOKE ALL ON FUNCTION {schema}.everstep_journal_change() FROM PUBLIC;
 REVOKE ALL ON FUNCTION {schema}.everstep_journal_follow() FROM PUBLIC;
 REVOKE ALL ON FUNCTION {schema}.everstep_journal_fork() FROM PUBLIC;
+REVOKE ALL ON FUNCTION {schema}.everstep_wake_at_commit() FROM PUBLIC;
 REVOKE ALL ON FUNCTION {schema}.everstep_wake_event_readers() FROM PUBLIC;
 REVOKE ALL ON FUNCTION {schema}.everstep_wake_receivers() FROM PUBLIC;
 REVOKE ALL ON FUNCTION {schema}.everstep_wake_result_waiters() FROM PUBLIC;

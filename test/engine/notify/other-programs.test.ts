@@ -124,7 +124,7 @@ onlyOn('postgres', (dialect) => {
 
       await scene.other.query(`UPDATE dbos.workflow_status SET owner_xid = 'mine'`);
 
-      await until(() => scene.sleeping.size === 0);
+      await until(() => engineOf(scene.DBOS).runs.all.length === 0);
       await scene.other.query(`UPDATE dbos.workflow_status SET status = 'SUCCESS', output = '7'`);
       expect(await handle.getResult()).toBe(7);
     });
@@ -135,7 +135,7 @@ onlyOn('postgres', (dialect) => {
 
       await scene.other.query(`DELETE FROM dbos.workflow_status`);
 
-      await until(() => scene.sleeping.size === 0);
+      await until(() => engineOf(scene.DBOS).runs.all.length === 0);
     });
 
     test('a result that it records is returned', async () => {

@@ -197,7 +197,10 @@ forEachDialect((dialect) => {
     await DBOS.launch();
     const handle = await DBOS.startWorkflow(parent, { workflowID: 'w' })();
     await untilParked(scene, 'w', 10_000);
-    await until(async () => (await statusOf(DBOS, 'child')) === 'DELAYED');
+    await until(async () => {
+      if (scene.clock.isArmed(SWEEP_MS)) scene.clock.advance(SWEEP_MS);
+      return (await statusOf(DBOS, 'child')) === 'DELAYED';
+    });
 
     await DBOS.deleteWorkflow('child');
 

@@ -25,6 +25,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'base/duration.ts: new TypeError': 'a duration of code; options are checked before',
   'engine/transactions/completion-cleanup.ts: extends Error':
     'rolls the transaction back and is caught in the same file',
+  'outbox/relays/target.ts: new TypeError': 'kept with the dead letter of a message whose option of a target is wrong',
   'outbox/consume/outcomes.ts: extends Error': 'thrown by handlers of the user, to decide what becomes of a message',
   'model/errors/errors-base.ts: extends Error': 'the root of the catalogue',
   'model/errors/errors.ts: extends Error': 'PortableWorkflowError, which is in the catalogue without a code of ours',

@@ -16,6 +16,7 @@ const DEFINERS = {
   everstep_journal_change: 'workflow_status',
   everstep_journal_follow: 'workflow_status',
   everstep_journal_fork: 'workflow_status',
+  everstep_wake_at_commit: 'parked_wakes',
   everstep_wake_event_readers: 'workflow_events',
   everstep_wake_receivers: 'notifications',
   everstep_wake_result_waiters: 'workflow_status',

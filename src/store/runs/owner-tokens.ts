@@ -59,7 +59,8 @@ export function isUnlisted(incarnationID: string): Sql {
 
 /** Removes an engine; with the end of its lease only if it still has that, and was not renewed. */
 export function removal(incarnationID: string, leaseUntil?: number): Sql {
-  const condition = leaseUntil === undefined ? sql`` : sql`AND lease_until_epoch_ms = ${leaseUntil}`;
+  // No engine has written a time that is not a safe integer, and none will renew it.
+  const condition = Number.isSafeInteger(leaseUntil) ? sql`AND lease_until_epoch_ms = ${leaseUntil}` : sql``;
   return sql`DELETE FROM ${executors} WHERE incarnation_id = ${incarnationID} ${condition} RETURNING incarnation_id`;
 }
 

@@ -132,7 +132,7 @@ export class KnownErrors {
   describe(error: Error, given?: ErrorClasses): StoredClass {
     const unknown = UnknownClass.of(error);
     const [type] = classesOf(error);
-    const names = unknown ? unknown.names : this.namesOf(error, given);
+    const names = unknown ? unknown.names : this.#namesOf(error, given);
     const original = unknown ? unknown.like : type;
     return original === undefined || this.isKnown(original, given)
       ? { names }
@@ -151,9 +151,16 @@ export class KnownErrors {
     return [isKnown ? name : 'Error'];
   }
 
-  /** The names of the classes of an error, or of the prototype of one. */
-  namesOf(error: object, given?: ErrorClasses): string[] {
+  #namesOf(error: Error, given?: ErrorClasses): string[] {
     return classesOf(error).map((type) => this.#nameOf(type, given));
+  }
+
+  /** Whether errors of a class, and of those that it extends, may have been stored under the names. */
+  haveNames(classes: readonly ErrorClass[], names: readonly string[], given?: ErrorClasses): boolean {
+    // They may have been registered then and not now, or now and not then.
+    const isNamed = (type: ErrorClass, name: string | undefined): boolean =>
+      name === this.#nameOf(type, given) || name === this.#fullNameOf(type) || name === lastingNameOf(type);
+    return classes.length === names.length && classes.every((type, index) => isNamed(type, names[index]));
   }
 
   #nameOf(type: ErrorClass, given: ErrorClasses = []): string {
@@ -207,7 +214,7 @@ export class KnownErrors {
     const found = [...this.#seen.values()]
       .map((reference) => reference.deref())
       .filter((type) => type !== undefined)
-      .filter((type) => areEqual(this.namesOf(type.prototype, given), names));
+      .filter((type) => this.haveNames(classesOf(type.prototype), names, given));
     return found.length === 1 ? found[0] : undefined;
   }
 }
@@ -250,9 +257,9 @@ export class UnknownClass implements UnknownParts {
 
   /** Makes the error an instance of the class, or of one derived from it, if that may be its class. */
   adopt(error: object, asked: ErrorClass): boolean {
-    const names = this.#known.namesOf(asked.prototype, this.given);
-    const derived = this.names.slice(0, -names.length);
-    if (!areEqual(this.names.slice(-names.length), names)) return false;
+    const classes = classesOf(asked.prototype);
+    const derived = this.names.slice(0, -classes.length);
+    if (!this.#known.haveNames(classes, this.names.slice(-classes.length), this.given)) return false;
     if (derived.length === 0 ? !this.#mayBe(asked) : this.like !== undefined) return false;
     // Fails if the application has frozen the error.
     Reflect.setPrototypeOf(error, standIn(derived, asked.prototype));
@@ -397,8 +404,4 @@ export function isMinified(name: string): boolean {
 
 function textOf(type: ErrorClass): string {
   return Function.prototype.toString.call(type);
-}
-
-function areEqual(left: readonly string[], right: readonly string[]): boolean {
-  return left.length === right.length && left.every((name, index) => name === right[index]);
 }

@@ -1,5 +1,6 @@
 // Errors keep their class: in the process that stores them, and in another one that reads them.
 import { runInNewContext } from 'node:vm';
+import { SuperJSON, type SuperJSONResult } from 'superjson';
 import { describe, expect, test } from 'vitest';
 import { Codec, type CodecOptions, type Encoded, type ErrorRoundTrip } from '../../src/codec/codec.js';
 import { type ErrorClasses, KnownErrors } from '../../src/codec/error-classes.js';
@@ -331,6 +332,19 @@ describe('an error of a class that nobody has registered', () => {
     expect(newProcess([{ 'my.CardDeclined': CardDeclined }]).read(stored).constructor).toBe(CardDeclined);
   });
 
+  test.each<[string, ErrorClasses, ErrorClasses]>([
+    ['was registered since', [], [PaymentError]],
+    ['is no longer registered', [PaymentError], []],
+    ['has another name since', [PaymentError], [{ 'my.PaymentError': PaymentError }]],
+  ])('is recognised if a class that it extends %s', (_, before, after) => {
+    const stored = newProcess(before).store(new CardDeclined(5, '1'));
+
+    const revived = newProcess(after).read(stored);
+
+    expect(revived instanceof PaymentError).toBe(true);
+    expect(revived instanceof CardDeclined).toBe(true);
+  });
+
   test('is told of once, with the line to add', () => {
     const { store, warnings } = newProcess([PaymentError], { warnsOfErrors: true });
 
@@ -462,6 +476,25 @@ describe('what an error holds', () => {
 
     for (const copy of [stored.error, process.read(stored)]) expect(copy).toMatchObject({ name: 'Odd', message: 'm' });
   });
+});
+
+test('a reader that knows only superjson finds all fields where they have always been', () => {
+  const thrown = Object.assign(new CardDeclined(5, '47'), { code: 'E', at: new Date(5), cause: new TypeError('t') });
+
+  const { text } = newProcess().store(thrown);
+
+  const described = new SuperJSON().deserialize(JSON.parse(text) as SuperJSONResult);
+  expect(described).toMatchObject({
+    name: 'Error',
+    message: 'declined: 5',
+    stack: thrown.stack,
+    amount: 5,
+    code: 'E',
+    at: new Date(5),
+    cause: { name: 'TypeError', message: 't', stack: thrown.cause.stack },
+  });
+  const [more, ...others] = Object.keys(described as object).filter((key) => key.startsWith('__'));
+  expect([more, others]).toEqual(['__everstep', []]);
 });
 
 test('an error that is stored again stays what it is', () => {

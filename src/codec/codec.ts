@@ -68,7 +68,7 @@ export interface CodecOptions {
   readonly knownErrors?: KnownErrors;
   /** Whether to warn of classes of errors that are not registered. Default: false. */
   readonly warnsOfErrors?: boolean;
-  /** What to do with functions, symbols and class instances. Default: nothing. */
+  /** What to do with what would not come back, and with class instances. Default: nothing. */
   readonly lostValues?: LossPolicy;
   /** Refuses larger texts. Default: no limit. */
   readonly maxPayloadBytes?: number;

@@ -5,7 +5,7 @@ import { type JSONValue, SerializationError, UnreadableValueError } from '../mod
 import type { Claimed } from './errors.js';
 import { attachFunctionStubs } from './function-stubs.js';
 import { decodeLegacy } from './legacy.js';
-import type { LossGuard } from './lost-values.js';
+import { type LossGuard, withPlainInstances } from './lost-values.js';
 import {
   type Claim,
   copyIfPlain,
@@ -101,8 +101,8 @@ export class SuperjsonFormat implements DBOSSerializer {
     return refusingUnstorable(() => {
       const copy = copyIfPlain(value, this.#claims);
       if (copy !== NOT_PLAIN) return plainText(copy);
-      guard?.check(value, path, this.#isClaimed);
-      return this.#walk(value);
+      const hasInstances = guard?.check(value, path, this.#isClaimed);
+      return this.#walk(hasInstances ? withPlainInstances(value, this.#isClaimed) : value);
     });
   }
 
@@ -129,8 +129,8 @@ export class SuperjsonFormat implements DBOSSerializer {
     });
     if (plain) return plain;
     const text = refusingUnstorable(() => {
-      guard?.check(value, path, this.#isClaimed);
-      return this.#walk(value);
+      const hasInstances = guard?.check(value, path, this.#isClaimed);
+      return this.#walk(hasInstances ? withPlainInstances(value, this.#isClaimed) : value);
     });
     const revived = this.parse(text);
     attachFunctionStubs(value, revived, path);

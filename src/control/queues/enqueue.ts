@@ -16,6 +16,7 @@ import {
   oneOf,
   optional,
   record,
+  refuseLoss,
   storableName,
   string,
 } from '../../model/validation/validation.js';
@@ -203,6 +204,7 @@ export function delayOf(options: Pick<EnqueueOptions, 'delaySeconds'>): number |
 }
 
 export function encodeAttributes(attributes: Record<string, unknown>): string {
+  if (isRecord(attributes)) refuseLoss(attributes, 'attributes');
   const text = textOf(attributes);
   jsonObject.read(JSON.parse(text), 'attributes');
   return text;

@@ -98,8 +98,9 @@ export interface DBOSConfig {
   /** Serializes stored values. Default: superjson. */
   serializer?: DBOSSerializer;
   /**
-   * What happens to values that lose something when they are stored. `warn` refuses functions, symbols and promises, and
-   * warns of class instances, which become plain objects. `error` refuses both, `ignore` accepts both. Default: `warn`.
+   * What happens to values that lose something when they are stored. `warn` refuses what would not come back, such as
+   * functions and streams, and warns of class instances, which become plain objects. `error` refuses both, `ignore` accepts
+   * both. Default: `warn`.
    */
   lostValues?: 'error' | 'warn' | 'ignore';
   /** Refuses arguments, results, messages, events and stream values of more bytes. Default: no limit. */

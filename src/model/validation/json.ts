@@ -34,12 +34,39 @@ function problemIn(value: unknown, depth: number): Problem | undefined {
   return undefined;
 }
 
-/** A copy of an object as JSON has it: dates are strings, and functions are left out. */
+/** A copy of an object as JSON has it: dates are strings. */
 export function readJSONObject(value: unknown, argument: string): JSONObject {
   if (!isRecord(value)) throw invalidArgument(wrong('an object', value), argument);
+  refuseLoss(value, argument);
   const copy = jsonObject.read(copyAsJSON(value, argument), argument);
   // It was parsed from JSON.
   return copy as JSONObject;
+}
+
+/** Refuses what JSON would leave out or write as `{}`. */
+export function refuseLoss(value: object, argument: string): void {
+  const lost = lossIn(value, 0);
+  if (lost) throw invalidArgument(lost, argument);
+}
+
+/** A field that JSON leaves out, such as a function, or an object without fields, such as a Map. */
+function lossIn(value: unknown, depth: number): Problem | undefined {
+  if (typeof value === 'function' || typeof value === 'symbol') return wrong('a JSON value', value);
+  // A cycle ends at this depth, too. JSON refuses it.
+  if (typeof value !== 'object' || value === null || depth > DEPTH_MAX) return undefined;
+  if (typeof (value as { readonly toJSON?: unknown }).toJSON === 'function') return undefined;
+  const fields = Object.entries(value);
+  const prototype: unknown = Object.getPrototypeOf(value);
+  const isPlain = Array.isArray(value) || prototype === Object.prototype || prototype === null;
+  if (fields.length === 0 && !isPlain) {
+    const [, kind = ''] = /^\[object (.*)\]$/.exec(Object.prototype.toString.call(value)) ?? [];
+    return { at: '', says: `must be a JSON value, but is of the type ${kind}` };
+  }
+  for (const [key, part] of fields) {
+    const problem = lossIn(part, depth + 1);
+    if (problem !== undefined) return depth > 5 ? problem : inside(shownKey(key), problem);
+  }
+  return undefined;
 }
 
 function copyAsJSON(value: unknown, argument: string): unknown {

@@ -305,12 +305,17 @@ forEachDialect((dialect) => {
       expect(callCount()).toBe(0);
     });
 
-    test('with functions have stand-ins that say what happened', async () => {
+    test('that are instances have stand-ins for their methods that say what happened', async () => {
       const { DBOS } = await createEngine(dialect);
-      const call = DBOS.registerWorkflow(async (tool: { use: () => string }) => tool.use(), { name: 'call' });
+      class Tool {
+        use(): string {
+          return 'used';
+        }
+      }
+      const call = DBOS.registerWorkflow(async (tool: Tool) => tool.use(), { name: 'call' });
       await DBOS.launch();
 
-      await expect(call({ use: () => 'used' })).rejects.toThrow("Attempted to call 'use'");
+      await expect(call(new Tool())).rejects.toThrow("Attempted to call 'use'");
     });
   });
 

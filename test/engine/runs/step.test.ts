@@ -136,9 +136,15 @@ forEachDialect((dialect) => {
       expect(step).toMatchObject({ name: 'step', output: null, error: { message: error.message } });
     });
 
-    test('with functions has stand-ins that say what happened', async () => {
+    test('that is an instance has stand-ins for its methods that say what happened', async () => {
+      class Plant {
+        readonly size = 1;
+        grow(): number {
+          return 2;
+        }
+      }
       const { start } = await setup(async (DBOS) => {
-        const value = await DBOS.runStep(async () => ({ size: 1, grow: () => 2 }), { name: 'step' });
+        const value = await DBOS.runStep(async () => new Plant(), { name: 'step' });
         return [value.size, String(await failureOf((async () => value.grow())()))];
       });
 

@@ -197,9 +197,10 @@ describe('a check that is made of others', () => {
 
 describe('JSON', () => {
   test('is copied as it will be stored', () => {
-    expect(readJSONObject({ at: new Date(0), f() {}, list: [1, null] }, 'a')).toEqual({
+    expect(readJSONObject({ at: new Date(0), empty: {}, list: [1, null, undefined] }, 'a')).toEqual({
       at: '1970-01-01T00:00:00.000Z',
-      list: [1, null],
+      empty: {},
+      list: [1, null, null],
     });
   });
 
@@ -207,6 +208,10 @@ describe('JSON', () => {
     [[1], 'a must be an object, but is an array.'],
     [circle, 'a cannot be written as JSON.'],
     [{ n: 1n }, 'a cannot be written as JSON.'],
+    [{ b: { cb() {} } }, 'a.b.cb must be a JSON value, but is a function.'],
+    [{ b: [Symbol('s')] }, 'a.b[0] must be a JSON value, but is a symbol.'],
+    [{ b: new Map([[1, 2]]) }, 'a.b must be a JSON value, but is of the type Map.'],
+    [new Headers(), 'a must be a JSON value, but is of the type Headers.'],
     [{ toJSON: () => [1] }, 'a must be an object, but is an array.'],
     [{ toJSON: () => undefined }, 'a cannot be written as JSON.'],
     [{ b: ['\0'] }, 'a.b[0] must not contain a NUL character, but is "\\u0000".'],

@@ -53,8 +53,11 @@ export class OutboxDatabase {
     }
   }
 
+  /** After waiting for a lock, a statement sees what earlier holders committed, whatever the role's default level is. */
   transact<T>(body: (tx: Transaction) => Promise<T>, options: PGTransactionConfig = {}): Promise<T> {
-    return this.driver.transact(options, (client) => body(this.on(client)));
+    const { dialect } = this.driver;
+    const level = dialect === 'postgres' ? ({ isolationLevel: 'READ COMMITTED' } as const) : {};
+    return this.driver.transact({ ...level, ...options }, (client) => body(this.on(client)));
   }
 
   /** The transaction of the data source that the caller is in. Throws if there is none. */

@@ -5,7 +5,7 @@ import type { BackoffPolicy } from '../../base/backoff.js';
 import { type Clock, sleep } from '../../base/clock.js';
 import type { DLogger } from '../../base/log.js';
 import { Service } from '../../base/service.js';
-import { keepListening } from '../../store/postgres/pg-session.js';
+import { keepListening, STAY_OPEN } from '../../store/postgres/pg-session.js';
 import type { OutboxDatabase } from '../database.js';
 
 export interface WakeUpOptions {
@@ -55,7 +55,7 @@ export class WakeUps {
         channels: [channel],
         config: listenConfig ?? {},
         async test(session) {
-          await session.ask('SELECT 1');
+          await session.ask(STAY_OPEN);
           return PROBE_MS;
         },
         onListening: () => wake(),

@@ -7,7 +7,7 @@ import { InvalidReceiverError } from '../../model/errors/errors.js';
 import type { Adapter, ConnectContext, ConsumerOptions, Source } from '../adapter.js';
 import { type FoundRow, Progress, quote, rowID, selectRows, tableName, type TableOptions } from './postgres-rows.js';
 import { checkDuration, Receiver, type ReceiverSettings } from '../receiver.js';
-import { PgSession } from '../../store/postgres/pg-session.js';
+import { PgSession, STAY_OPEN } from '../../store/postgres/pg-session.js';
 
 /** A row that was inserted or updated. */
 export interface PostgresMessage extends FoundRow {
@@ -93,6 +93,7 @@ async function openSource(
     text: selectRows(options, rows[0].type),
     progress: new Progress(options, await context.loadPosition()),
   });
+  await session.ask(STAY_OPEN);
   await session.listen([CHANNEL], () => source.wake());
   return source;
 }

@@ -239,7 +239,7 @@ class PostgresPresence implements Presence {
   async #untilReleased(peer: Peer, signal: AbortSignal): Promise<void> {
     const key = presenceKey(peer.incarnationID);
     const wait = async (session: PgSession): Promise<void> => {
-      await session.ask(`SET lock_timeout = ${LOCK_WAIT_MS}`);
+      await session.ask(`SET statement_timeout = 0; SET lock_timeout = ${LOCK_WAIT_MS}`);
       await this.#findFree([peer]);
       while (!(await isLockFree(session, key))) signal.throwIfAborted();
     };

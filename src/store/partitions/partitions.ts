@@ -55,7 +55,7 @@ export async function readPartitions(session: Runner, table: TimedTable): Promis
     verbatim(
       millisecondsText(
         table,
-        `(substring(pg_get_expr(c.relpartbound, c.oid) FROM '${word} \\(${BOUNDS[table.unit]}\\)')::${TYPES[table.unit]})`,
+        `(substring(pg_get_expr(c.relpartbound, c.oid) FROM '${word} [(]${BOUNDS[table.unit]}[)]')::${TYPES[table.unit]})`,
       ),
     );
   const rows = await session.run(sql`

@@ -3,7 +3,7 @@
 import pg from 'pg';
 import { type Clock, systemClock, type Timer } from '../../base/clock.js';
 import { deferred } from '../../base/deferred.js';
-import { DatabaseUnavailableError, DBOSInitializationError } from '../../model/errors/errors.js';
+import { DatabaseAccessError, DatabaseUnavailableError, DBOSInitializationError } from '../../model/errors/errors.js';
 import type { ConnectionUse } from '../database.js';
 import { PgSession, PROMPT_MS, type SessionConfig, within } from './pg-session.js';
 import type { ProtocolConnection, StatementBatch } from './statement-batch.js';
@@ -196,14 +196,21 @@ type SetupOptions = Pick<SourceOptions, 'setup' | 'timelines' | 'where'>;
 interface Session {
   readonly backend: number | undefined;
   readonly server: string | null;
+  readonly is_without_triggers?: boolean | null;
 }
 
 /** Throws if the server must not be written to. */
-async function setUp(client: pg.ClientBase, { setup, timelines, where }: SetupOptions): Promise<Session> {
+export async function setUp(client: pg.ClientBase, { setup, timelines, where }: SetupOptions): Promise<Session> {
   if (setup === undefined) return { backend: undefined, server: null };
   const { rows } = await within(PROMPT_MS, client, client.query<Session>(setup));
   const [session = { backend: undefined, server: null }] = rows;
   timelines.see(session.server, where);
+  if (session.is_without_triggers) {
+    throw new DatabaseAccessError(
+      `Sessions on Postgres at ${where} have session_replication_role = replica, which turns off the triggers that ` +
+        'Everstep relies on. Remove the setting from the role, the database or the pool.',
+    );
+  }
   return session;
 }
 

@@ -11,6 +11,9 @@ import type { Hosts } from './hosts.js';
 export const PROMPT_MS = 5000;
 export const CONNECT_TIMEOUT_MS = 10_000;
 
+/** A statement for a session on the user's database that listens: a role's limit for idle ones would end it. */
+export const STAY_OPEN = `SELECT set_config(s.name, '0', FALSE) FROM pg_catalog.pg_settings AS s WHERE s.name = 'idle_session_timeout'`;
+
 /** The part of a client's socket that we use. */
 export interface Stream {
   readonly bytesRead: number;

@@ -23,17 +23,17 @@ import type {
   ServerFeatures,
   TransactionOptions,
 } from '../database.js';
-import type { Client, ClientSource } from './client-source.js';
+import { type Client, type ClientSource, setUp } from './client-source.js';
 import { Hosts } from './hosts.js';
 import { type PgSession, withSession } from './pg-session.js';
 import { poolConfig } from './postgres-config.js';
 import { isConnectionLost, isReadOnly, type Phase, translatePostgresError } from './postgres-errors.js';
-import { clientSource, poolSizeOf, type PostgresOptions } from './postgres-options.js';
+import { clientSource, ownSetup, poolSizeOf, type PostgresOptions } from './postgres-options.js';
 import type { ServerFeature } from './server-probe.js';
 import { SessionFence, unguarded } from './session-fence.js';
 import { SilenceWatch } from './silence.js';
 import { type Following, rethrowIfLost, StatementSender } from './statement-sender.js';
-import { ALL_SCANS, commitSettings, observeSettings, sessionLookup } from './settings.js';
+import { ALL_SCANS, commitSettings, observeSettings } from './settings.js';
 import { describePostgresURL } from './postgres-url.js';
 import { Timelines } from './timelines.js';
 
@@ -197,12 +197,11 @@ export class PostgresDatabase implements Database {
   }
 
   /**
-   * For a connection beside the pool that is kept. Throws if its server must not be written to, and closes it when another
-   * server takes its place.
+   * Sets up a connection beside the pool that is kept. Throws if its server must not be written to, and closes it when
+   * another server takes its place.
    */
   async admit(session: PgSession): Promise<void> {
-    const { rows } = await session.ask<{ server: string | null }>(sessionLookup(this.options));
-    this.#timelines.see(rows[0]?.server ?? null, this.where);
+    await setUp(session, { setup: ownSetup(this.options), timelines: this.#timelines, where: this.where });
     this.reign.addEventListener('abort', () => void session.end(), { once: true, signal: session.lost });
   }
 
@@ -290,12 +289,12 @@ export class PostgresDatabase implements Database {
 
   #connection(client: Client): Connection {
     // A connection lost in an open transaction means that nothing was stored; only COMMIT is in doubt.
-    const send = async (statement: Sql, phase: Phase): Promise<Row[]> =>
-      (await this.#sender.send(client, [statement], phase))[0] ?? [];
+    const send = async (statement: Sql, phase: Phase, isInside = false): Promise<Row[]> =>
+      (await this.#sender.send(client, [statement], phase, { isInside }))[0] ?? [];
     const script = (text: string, phase: Phase): Promise<void> => this.#sender.script(client, text, phase);
     const inTransaction: Connection = {
       dialect: this.dialect,
-      run: (statement) => send(statement, 'read'),
+      run: (statement) => send(statement, 'read', true),
       script: (text) => script(text, 'read'),
       transaction: (body) => body(inTransaction),
     };
@@ -304,7 +303,7 @@ export class PostgresDatabase implements Database {
       run: (statement) => send(statement, 'write'),
       script: (text) => script(text, 'write'),
       transaction: async (body, { isSnapshot = false } = {}) => {
-        await this.#begin(client, isSnapshot ? 'BEGIN ISOLATION LEVEL REPEATABLE READ' : 'BEGIN');
+        await this.#begin(client, `BEGIN ISOLATION LEVEL ${isSnapshot ? 'REPEATABLE READ' : 'READ COMMITTED'}`);
         const result = await body(inTransaction).catch(async (error: unknown) => {
           await this.#sender.rollBack(client);
           throw error;

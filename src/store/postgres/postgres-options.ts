@@ -32,15 +32,19 @@ export function poolSizeOf({ pool, poolSize = POOL_SIZE }: PostgresOptions): num
   return pool ? ((pool as Partial<pg.Pool>).options?.max ?? POOL_SIZE) : poolSize;
 }
 
+/** What sets up a session of ours. */
+export function ownSetup(options: PostgresOptions): string {
+  const urlOptions = parsePostgresURL(options.url).searchParams.get('options') ?? '';
+  return options.lacking?.has('session settings') ? sessionLookup(options) : sessionSetup({ ...options, urlOptions });
+}
+
 /** The clients that the options ask for. */
 export function clientSource(options: PostgresOptions, timelines: Timelines): ClientSource {
-  const { clock = systemClock, logger = silentLogger, isTransactionPooler, lacking, growthPauseMs } = options;
-  const lookup = sessionLookup(options);
+  const { clock = systemClock, logger = silentLogger, isTransactionPooler, growthPauseMs } = options;
   const shared = { clock, timelines, where: describePostgresURL(options.url) };
-  if (options.pool && options.pool !== 'none') return sharedClients(options.pool, { ...shared, setup: lookup });
-  const urlOptions = parsePostgresURL(options.url).searchParams.get('options') ?? '';
-  const ownSetup = lacking?.has('session settings') ? lookup : sessionSetup({ ...options, urlOptions });
-  const setup = isTransactionPooler ? undefined : ownSetup;
+  if (options.pool && options.pool !== 'none')
+    return sharedClients(options.pool, { ...shared, setup: sessionLookup(options) });
+  const setup = isTransactionPooler ? undefined : ownSetup(options);
   if (options.pool === 'none') return freshClients(poolConfig(options), { ...shared, setup });
   return pooledClients(poolConfig(options), { ...shared, setup, growthPauseMs }, (error) => {
     logger.debug(`An idle database connection was lost: ${error.message}`);

@@ -1,7 +1,7 @@
 // Settings of the server. Those of our sessions are made by a statement: some poolers refuse startup options, and others drop
 // them silently. In sessions that are not ours, they are made for each commit. Those of one transaction are part of a SELECT
 // at its head, and end with it.
-import { setting, type Sql, sql } from '../../sql/sql.js';
+import { setting, type Sql, sql, type Token } from '../../sql/sql.js';
 import type { CommitOptions, ObserveOptions } from '../database.js';
 import type { ServerFeature } from './server-probe.js';
 import { SERVER, TIMELINE } from './timelines.js';
@@ -21,13 +21,27 @@ const PLANNER_SETTINGS = {
   enable_material: 'off',
 } as const;
 
+/** What statements rely on, whatever the role, the database or a pool has set. */
+const RELIED_ON = {
+  // Work waits for the database; a role's limits for interactive statements must not fail it.
+  statement_timeout: '0',
+  lock_timeout: '0',
+  standard_conforming_strings: 'on',
+} as const;
+
 const SESSION_SETTINGS = {
   ...PLANNER_SETTINGS,
-  // Work waits for the database; a role's limit for interactive statements must not fail it.
-  statement_timeout: '0',
+  ...RELIED_ON,
+  transaction_timeout: '0',
+  idle_session_timeout: '0',
   // After waiting for an advisory lock, a statement must see what earlier holders committed.
   default_transaction_isolation: 'read committed',
 } as const;
+
+/** An expression: `off` becomes `on`. Work continues on what is committed, and would not find it after a crash of the server. */
+const FLUSHED = `CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END`;
+
+const WITHOUT_TRIGGERS = `current_setting('session_replication_role', TRUE) = 'replica'`;
 
 const IDLE_TRANSACTION_TIMEOUT_MS = 60_000;
 
@@ -50,8 +64,11 @@ export function sessionSetup(options: SessionOptions): string {
     settings.push(['idle_in_transaction_session_timeout', String(idleTransactionTimeoutMs)]);
   }
   const given = new Map([...settings, ...settingsIn(startupOptions)]);
-  for (const [name] of settingsIn(urlOptions)) given.delete(name);
+  const inURL = new Set(settingsIn(urlOptions).map(([name]) => name));
+  for (const name of inURL) given.delete(name);
   const values = [...given].map(([name, value]) => `('${name}', '${value.replaceAll("'", "''")}')`);
+  if (!given.has('synchronous_commit') && !inURL.has('synchronous_commit'))
+    values.push(`('synchronous_commit', ${FLUSHED})`);
   // The last disables the triggers that notify for other programs: we notify outside the commits.
   return `
     ${sessionLookup(options)},
@@ -67,16 +84,31 @@ function settingsIn(startupOptions: string): [name: string, value: string][] {
   );
 }
 
-/** The server's process, as `backend`, and the `server`, as `Timelines` take it. */
+/** The server's process, as `backend`, the `server`, as `Timelines` take it, and whether it calls no triggers. */
 export function sessionLookup({ lacking }: Pick<SessionOptions, 'lacking'>): string {
   const known = lacking?.has('system identifiers') ? TIMELINE : SERVER;
-  return `SELECT pg_backend_pid() AS backend, ${lacking?.has('timelines') ? 'NULL' : known} AS server`;
+  const server = lacking?.has('timelines') ? 'NULL' : known;
+  const triggers = lacking?.has('session settings') ? '' : `, ${WITHOUT_TRIGGERS} AS is_without_triggers`;
+  return `SELECT pg_backend_pid() AS backend, ${server} AS server${triggers}`;
 }
 
-/** The settings for one commit in a session that is not ours: the planner's, and no notifications by triggers. */
-export const foreignSettings = sql`SELECT ${Object.entries({ ...PLANNER_SETTINGS, 'everstep.quiet': 'on' })
+/** For one commit in a session that is not ours, before anything else in it. Not in an open transaction. */
+export const foreignIsolation = sql`SET transaction_isolation TO 'read committed'`;
+
+const flushed: Token = {
+  shape: 'flushed;',
+  write: (out) => out.text(out.dialect.hasSettings ? `set_config('synchronous_commit', ${FLUSHED}, TRUE)` : 'NULL'),
+  collect: () => {},
+};
+
+/** The settings for one commit in a session that is not ours; no notifications by triggers. */
+export const foreignSettings = sql`SELECT ${Object.entries({
+  ...PLANNER_SETTINGS,
+  ...RELIED_ON,
+  'everstep.quiet': 'on',
+})
   .map(([name, value]): Sql => sql`${setting(name, value)}`)
-  .reduce((all, one) => sql`${all}, ${one}`)}`;
+  .reduce((all, one) => sql`${all}, ${one}`, sql`${flushed}`)}`;
 
 /**
  * What a commit needs. If it limits its wait for locks, there is no other limit: the role may have a statement timeout. A

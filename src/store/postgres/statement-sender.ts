@@ -11,7 +11,7 @@ import type { Row } from '../database.js';
 import type { Client, ClientSource } from './client-source.js';
 import { MESSAGE_BYTES_MAX, refuseTooLarge } from './message-size.js';
 import { isConnectionLost, type Phase, translatePostgresError } from './postgres-errors.js';
-import { foreignSettings } from './settings.js';
+import { foreignIsolation, foreignSettings } from './settings.js';
 import type { SilenceWatch } from './silence.js';
 import { type FollowingBatch, type PreparedStatement, StatementBatch, statementName } from './statement-batch.js';
 
@@ -36,6 +36,8 @@ export interface Following extends FollowingBatch {
 
 interface SendOptions {
   readonly isNamed?: boolean;
+  /** Whether a transaction is open. */
+  readonly isInside?: boolean;
   /** Goes on the same way, as a commit of its own. */
   readonly following?: FollowingBatch;
 }
@@ -93,7 +95,7 @@ export class StatementSender {
   /** Sends the statements as one batch, which commits on its own outside a transaction. */
   async send(client: Client, statements: readonly Sql[], phase: Phase, options: SendOptions = {}): Promise<Row[][]> {
     const { isNamed = true, following } = options;
-    const settings = this.#options.hasOwnSessions ? [] : [foreignSettings];
+    const settings = this.#settings(options);
     const prepared = [...settings, ...statements].map((statement) => this.#prepare(statement, isNamed));
     refuseTooLarge(prepared, this.#options.messageBytesMax ?? MESSAGE_BYTES_MAX);
     const answer = new Promise<Row[][]>((resolve, reject) => {
@@ -102,6 +104,12 @@ export class StatementSender {
       client.query(batch);
     });
     return (await this.#answer(client, answer, phase)).slice(settings.length);
+  }
+
+  #settings({ isInside = false }: SendOptions): Sql[] {
+    const { dialect, hasOwnSessions } = this.#options;
+    if (hasOwnSessions) return [];
+    return isInside || !dialect.hasSettings ? [foreignSettings] : [foreignIsolation, foreignSettings];
   }
 
   /** A former primary answers what the present one does not know. */

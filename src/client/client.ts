@@ -34,7 +34,7 @@ import {
   type WorkflowHandle,
 } from '../control/runs/outcome.js';
 import * as checks from '../control/verb-checks.js';
-import { filledName } from '../model/validation/validation.js';
+import { filledName, nullish } from '../model/validation/validation.js';
 import { checkName, type SerializationOptions } from '../control/runs/storable.js';
 import { deadlineOf, pollMsOf, pollMsOfWait, type PollingOptions, type TimeLimit } from '../control/runs/time-limit.js';
 import {
@@ -280,6 +280,7 @@ export class DBOSClient extends Management<WorkflowQueue> {
   ): Promise<WorkflowQueue> {
     checks.optionsObject.read(options, 'options');
     const { onConflict = 'always_update', applicationName = this.applicationName ?? null, ...parameters } = options;
+    nullish(filledName).read(applicationName, 'options.applicationName');
     if (onConflict === 'update_if_latest_version') {
       throw new DBOSInvalidArgumentError(
         "onConflict cannot be 'update_if_latest_version' here: a client has no application version.",
@@ -295,6 +296,7 @@ export class DBOSClient extends Management<WorkflowQueue> {
   async createSchedule(given: ClientCreateSchedule): Promise<void> {
     checks.optionsObject.read(given, 'options');
     const { options = {}, ...schedule } = given;
+    checks.optionsObject.read(options, 'options.options');
     await createSchedule(this.#operator, toDefinition({ ...options, ...schedule }));
   }
 

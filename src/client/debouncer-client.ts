@@ -5,6 +5,7 @@ import type { WorkflowSerializationFormat } from '../codec/serializer.js';
 import { checkDebounce, debounceID, firstDelayMs, putOff, refusedParams } from '../control/queues/debounce.js';
 import type { EnqueueWorkflowOptions, StartWorkflowParams } from '../control/queues/enqueue.js';
 import type { WorkflowHandle } from '../control/runs/outcome.js';
+import { filledName, nullish, record, storableName } from '../model/validation/validation.js';
 import { INTERNAL_QUEUE } from '../store/runs/lifecycle.js';
 import type { DBOSClient } from './client.js';
 import { enqueue } from './enqueueing.js';
@@ -20,11 +21,17 @@ export interface DebouncerClientConfig {
   readonly applicationName?: string;
 }
 
+const configCheck = record(
+  { workflowName: filledName, workflowClassName: nullish(storableName), applicationName: nullish(filledName) },
+  { unknown: 'ignore' },
+);
+
 export class DebouncerClient {
   readonly #client: DBOSClient;
   readonly #config: DebouncerClientConfig;
 
   constructor(client: DBOSClient, config: DebouncerClientConfig) {
+    configCheck.read(config, 'config');
     this.#client = client;
     this.#config = config;
   }

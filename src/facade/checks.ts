@@ -109,7 +109,7 @@ export const scheduleCheck = record({
   workflowFn: func,
   schedule: anyOption,
   context: anyOption,
-  options: anyOption,
+  options: optional(checkThat<object>('an object', isRecord)),
 } satisfies FieldsOf<CreateScheduleOptions>);
 /** Other fields are those of the definition, and checked with it. */
 export const schedulesCheck = array(record({ workflowFn: func }, { unknown: 'ignore' }));

@@ -3,6 +3,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { silentLogger } from '../../src/base/log.js';
 import { DBOSClient } from '../../src/client/client.js';
+import { DebouncerClient } from '../../src/client/debouncer-client.js';
 import { Debouncer } from '../../src/facade/debouncer.js';
 import { createDBOS, type DBOSInstance } from '../../src/facade/dbos.js';
 import { WorkflowQueue } from '../../src/facade/workflow-queue.js';
@@ -61,6 +62,14 @@ const QUEUE_OPTIONS = {
   partitionQueue: 'flag',
   rateLimit: 'options',
   minPollingIntervalMs: 'positiveNumber',
+} as const satisfies Record<string, Kind>;
+
+const SCHEDULE_OPTIONS = {
+  automaticBackfill: 'flag',
+  cronTimezone: 'timeZone',
+  queueName: 'name',
+  overlap: 'policy',
+  jitterMs: 'count',
 } as const satisfies Record<string, Kind>;
 
 const START_OPTIONS = {
@@ -148,6 +157,9 @@ function managementRows(m: DBOSInstance | DBOSClient): Row[] {
       name: ['name', (v) => m.updateSchedule(v, { schedule: '* * * * *' })],
       updates: ['options', (v) => m.updateSchedule('absent', v)],
     }),
+    ...options('updateSchedule: updates', { ...SCHEDULE_OPTIONS, schedule: 'cron' }, (o) =>
+      isPlain(o) ? m.updateSchedule('kept', o) : m.updateSchedule('absent', o as never),
+    ),
     ...args('pauseSchedule', { name: ['name', (v) => m.pauseSchedule(v)] }),
     ...args('resumeSchedule', { name: ['name', (v) => m.resumeSchedule(v)] }),
     ...args('deleteSchedule', { name: ['name', (v) => m.deleteSchedule(v)] }),
@@ -157,7 +169,14 @@ function managementRows(m: DBOSInstance | DBOSClient): Row[] {
       start: ['date', (v) => m.backfillSchedule('absent', v, new Date(1))],
       end: ['date', (v) => m.backfillSchedule('absent', new Date(0), v)],
     }),
-    ...args('nextRuns', { count: ['positiveInteger', (v) => m.nextRuns({ schedule: '* * * * *' }, v)] }),
+    ...args('nextRuns', {
+      count: ['positiveInteger', (v) => m.nextRuns({ schedule: '* * * * *' }, v)],
+      'schedule.schedule': ['cron', (v) => m.nextRuns({ schedule: v }, 1)],
+      'schedule.cronTimezone (optional)': [
+        'timeZone',
+        (v) => m.nextRuns({ schedule: '* * * * *', cronTimezone: v }, 1),
+      ],
+    }),
     ...args('retrieveQueue', { name: ['name', (v) => m.retrieveQueue(v)] }),
     ...args('listQueues', { 'applicationName (optional)': ['nameOrNames', (v) => m.listQueues(v)] }),
     ...args('deleteQueue', { name: ['name', (v) => m.deleteQueue(v)] }),
@@ -215,6 +234,8 @@ function managementRows(m: DBOSInstance | DBOSClient): Row[] {
 }
 
 function engineRows({ DBOS, workflow }: Surface): Row[] {
+  const scheduled = workflow as () => Promise<void>;
+  const schedule = { scheduleName: 'bad', workflowFn: scheduled, schedule: '0 0 1 1 *' };
   return [
     ...args('setConfig', { config: ['options', (v) => createDBOS().setConfig(v)] }),
     ...args('registerWorkflow', { func: ['callback', (v) => createDBOS().registerWorkflow(v)] }),
@@ -278,7 +299,12 @@ function engineRows({ DBOS, workflow }: Surface): Row[] {
     ...args('getWorkflowStatus', { workflowID: ['name', (v) => DBOS.getWorkflowStatus(v)] }),
     ...args('sleep', { durationMS: ['duration', (v) => DBOS.sleep(v)] }),
     ...args('sleepSeconds', { durationSec: ['duration', (v) => DBOS.sleepSeconds(v)] }),
-    ...args('createSchedule', { options: ['options', (v) => DBOS.createSchedule(v)] }),
+    ...args('createSchedule', {
+      options: ['options', (v) => DBOS.createSchedule(v)],
+      'options.scheduleName': ['name', (v) => DBOS.createSchedule({ ...schedule, scheduleName: v })],
+      'options.schedule': ['cron', (v) => DBOS.createSchedule({ ...schedule, schedule: v })],
+    }),
+    ...options('createSchedule: options', SCHEDULE_OPTIONS, (o) => DBOS.createSchedule({ ...schedule, options: o })),
     ...args('applySchedules', { schedules: ['source', (v) => DBOS.applySchedules(v)] }),
     ...args('requiredRole', { roles: ['names', (v) => DBOS.requiredRole(v)] }),
     ...args('defaultRequiredRole', { roles: ['names', (v) => DBOS.defaultRequiredRole(v)] }),
@@ -351,6 +377,7 @@ function workflowRunner(DBOS: DBOSInstance): Surface['inWorkflow'] {
 }
 
 function clientRows({ client }: Surface): Row[] {
+  const schedule = { scheduleName: 'bad', workflowName: 'w', schedule: '0 0 1 1 *' };
   return [
     ...args('DBOSClient.create', { config: ['options', (v) => DBOSClient.create(v)] }),
     ...args('client.enqueue', {
@@ -359,7 +386,31 @@ function clientRows({ client }: Surface): Row[] {
       'options.queueName': ['name', (v) => client.enqueue({ queueName: v, workflowName: 'w' })],
     }),
     ...args('client.getWorkflow', { workflowID: ['name', (v) => client.getWorkflow(v)] }),
-    ...args('client.createSchedule', { options: ['options', (v) => client.createSchedule(v)] }),
+    ...args('client.createSchedule', {
+      options: ['options', (v) => client.createSchedule(v)],
+      'options.workflowName': ['name', (v) => client.createSchedule({ ...schedule, workflowName: v })],
+      'options.workflowClassName (optional)': [
+        'key',
+        (v) => client.createSchedule({ ...schedule, workflowClassName: v }),
+      ],
+    }),
+    ...options('client.createSchedule: options', { ...SCHEDULE_OPTIONS, applicationName: 'name' }, (o) =>
+      client.createSchedule({ ...schedule, options: o }),
+    ),
+    ...args('client.applySchedules', {
+      'workflowClassName (optional)': ['key', (v) => client.applySchedules([{ ...schedule, workflowClassName: v }])],
+    }),
+    ...options('client.registerQueue', { applicationName: 'name' }, (o) => client.registerQueue('bad', o)),
+    ...options('client.enqueue', { applicationName: 'key', workflowClassName: 'key' }, (o) =>
+      client.enqueue(isPlain(o) ? { queueName: 'q', workflowName: 'w', ...o } : o),
+    ),
+    ...args('new DebouncerClient', {
+      config: ['options', (v) => new DebouncerClient(client, v)],
+      'config.workflowName': ['name', (v) => new DebouncerClient(client, { workflowName: v })],
+    }),
+    ...options('new DebouncerClient: config', { workflowClassName: 'key', applicationName: 'name' }, (o) =>
+      isPlain(o) ? new DebouncerClient(client, { workflowName: 'w', ...o }) : new DebouncerClient(client, o as never),
+    ),
     ...args('client.applySchedules', { schedules: ['source', (v) => client.applySchedules(v)] }),
   ];
 }
@@ -410,6 +461,11 @@ async function launch(dialect: TestDialect): Promise<Surface> {
   const inWorkflow = workflowRunner(DBOS);
   await DBOS.launch();
   await DBOS.registerQueue('q', { concurrency: 1 });
+  await DBOS.createSchedule({
+    scheduleName: 'kept',
+    workflowFn: workflow as () => Promise<never>,
+    schedule: '0 0 1 1 *',
+  });
   const client = await DBOSClient.create({ systemDatabaseUrl: url, logger: silentLogger });
   onTestFinished(() => client.destroy());
   await DBOS.startWorkflow(workflow, { workflowID: 'ended' })().then((handle) => handle.getResult());

@@ -85,6 +85,8 @@ export const WRONG = {
   limit: without(anyNumber, 'empty object', 'object', 'prototype', 'map', 'date', 'invalid date', 'Infinity'),
   /** One of a few words. */
   policy: strangers,
+  cron: strangers,
+  timeZone: strangers,
   /** A topic or key, which may be empty. */
   key: without(name, 'empty string'),
   source: without(strangers, 'empty array', 'empty string'),

@@ -9,7 +9,18 @@ import {
 } from '../../model/errors/errors.js';
 import { parseCron } from '../../model/cron/cron.js';
 import { checkSchedule, occurrenceID, type ScheduleOverlap, type ScheduleRecord } from '../../model/schedules.js';
-import { anything, date, integer, optional, record } from '../../model/validation/validation.js';
+import {
+  anything,
+  boolean,
+  date,
+  filledName,
+  integer,
+  nullish,
+  optional,
+  record,
+  storableName,
+  string,
+} from '../../model/validation/validation.js';
 import type { Executor } from '../../store/database.js';
 import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
 import {
@@ -70,26 +81,27 @@ export interface ScheduleDefinition extends ScheduleOptions {
 }
 
 const anyOption = optional(anything);
+/** `checkSchedule` checks what depends on more than the type. */
 const optionFields = {
-  automaticBackfill: anyOption,
-  cronTimezone: anyOption,
-  queueName: anyOption,
+  automaticBackfill: nullish(boolean),
+  cronTimezone: nullish(string({ min: 1 })),
+  queueName: nullish(filledName),
   overlap: anyOption,
   jitterMs: anyOption,
 } satisfies Record<keyof ScheduleOptions, unknown>;
-/** The names of the fields. `checkSchedule` checks the values. */
 const definitionFields = record({
   ...optionFields,
-  scheduleName: anyOption,
-  workflowName: anyOption,
-  workflowClassName: anyOption,
-  schedule: anyOption,
+  scheduleName: filledName,
+  workflowName: filledName,
+  workflowClassName: nullish(storableName),
+  schedule: string(),
   context: anyOption,
-  applicationName: anyOption,
+  applicationName: nullish(filledName),
 } satisfies Record<keyof ScheduleDefinition, unknown>);
+const nextRunsFields = record({ schedule: string(), cronTimezone: nullish(string({ min: 1 })) }, { unknown: 'ignore' });
 const updateFields = record({
   ...optionFields,
-  schedule: anyOption,
+  schedule: optional(string()),
   context: anyOption,
 } satisfies Record<keyof ScheduleUpdate, unknown>);
 
@@ -253,7 +265,8 @@ export async function nextRuns(
   count: number,
 ): Promise<Date[]> {
   countCheck.read(count, 'count');
-  const found = typeof schedule === 'string' ? await findKnown(operator, schedule) : schedule;
+  const found =
+    typeof schedule === 'string' ? await findKnown(operator, schedule) : nextRunsFields.read(schedule, 'schedule');
   const cron = parseCron(found.schedule, { timeZone: found.cronTimezone });
   return cron.nextRuns(operator.clock.now(), count).map((dueAt) => new Date(dueAt));
 }

@@ -243,7 +243,8 @@ export class PostgresDatabase implements Database {
       } catch (error) {
         this.#noteLoss(client, error);
         if (isReadOnly(error)) await this.#endReadOnlySession(client);
-        this.#source.release(client, isConnectionLost(error) || isReadOnly(error));
+        const { destroyed: isDestroyed = false } = client.connection.stream;
+        this.#source.release(client, isDestroyed || isConnectionLost(error) || isReadOnly(error));
         throw this.#explain(error);
       }
     } finally {

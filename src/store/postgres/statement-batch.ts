@@ -2,6 +2,7 @@
 // Sync at the end, which makes them one implicit transaction: each sees the effects of those before it, and a failure undoes
 // them all. It plugs into `pg` as its cursors do.
 import { createHash } from 'node:crypto';
+import { invariant } from '../../base/assert.js';
 import type { Value } from '../../sql/sql.js';
 import type { Row } from '../database.js';
 import type { Stream } from './pg-session.js';
@@ -29,6 +30,10 @@ export interface ProtocolConnection {
   sync(): void;
 }
 
+interface WiredStatement extends Omit<PreparedStatement, 'values'> {
+  readonly values: readonly (string | Buffer | null)[];
+}
+
 interface FieldDescription {
   readonly name: string;
   readonly dataTypeID: number;
@@ -43,7 +48,7 @@ export interface FollowingBatch {
 
 export class StatementBatch {
   readonly results: Row[][];
-  readonly #statements: readonly PreparedStatement[];
+  readonly #statements: readonly WiredStatement[];
   readonly #preparedNames: Set<string>;
   readonly #onDone: (error: Error | undefined) => void;
   readonly #following: FollowingBatch | undefined;
@@ -63,20 +68,29 @@ export class StatementBatch {
     onDone: (error: Error | undefined) => void,
     following?: FollowingBatch,
   ) {
-    this.#statements = statements;
+    // Not while they are written: a value that cannot be converted would leave the connection with half of a request.
+    this.#statements = statements.map((statement) => ({ ...statement, values: statement.values.map(toWire) }));
     this.#preparedNames = preparedNames;
     this.#onDone = onDone;
     this.#following = following;
     this.results = statements.map(() => []);
   }
 
-  submit(connection: ProtocolConnection): void {
-    if (this.#isWritten) return;
-    connection.stream.cork?.();
-    this.#write(connection);
-    if (this.#following) this.#following.batch.#write(connection);
-    connection.stream.uncork?.();
+  /** Returns why it could not be written, as `pg` wants it. What is left of the connection is not used again. */
+  submit(connection: ProtocolConnection): Error | undefined {
+    if (this.#isWritten) return undefined;
+    const { stream } = connection;
+    try {
+      stream.cork?.();
+      this.#write(connection);
+      if (this.#following) this.#following.batch.#write(connection);
+      stream.uncork?.();
+    } catch (error) {
+      stream.destroy();
+      return error as Error;
+    }
     this.#following?.queue();
+    return undefined;
   }
 
   #write(connection: ProtocolConnection): void {
@@ -89,7 +103,7 @@ export class StatementBatch {
         connection.parse({ name, text, types: [] });
         sent.add(name);
       }
-      connection.bind({ portal: '', statement: name, values: values.map(toWire), binary: false });
+      connection.bind({ portal: '', statement: name, values, binary: false });
       connection.describe({ type: 'P', name: '' });
       connection.execute({ portal: '', rows: 0 });
     }
@@ -156,5 +170,6 @@ function parseText(text: string, dataTypeID: number): unknown {
 function toWire(value: Value): string | Buffer | null {
   if (value === null || typeof value === 'string') return value;
   if (value instanceof Uint8Array) return Buffer.isBuffer(value) ? value : Buffer.from(value);
+  invariant(typeof value !== 'object', 'Only primitives are bound.');
   return String(value);
 }

@@ -15,6 +15,7 @@ export async function continueAsNew(args: unknown[]): Promise<never> {
   const { runtime, workflowID, owner, queueName, partitionKey } = run;
   const { text, serialization } = await encode(run, args);
   if (run.waits.isAway) await run.waits.comeBack();
+  await run.endReplay();
   await run.barrier();
   const creator = continuedCreator(run.creator, newID());
   const continuation = { workflowID, owner, creator, inputs: text, serialization };

@@ -44,9 +44,11 @@ export class Divergences {
   async note(run: DivergedRun, error: Error): Promise<void> {
     const { database, logger } = this.#options;
     const { workflowID, owner } = run;
+    const cause =
+      error.cause instanceof Error ? ` It has failed with: ${error.cause.stack ?? error.cause.message}` : '';
     logger.error(
       `Workflow "${workflowID}" (${run.registration.name}) was stopped, because its code does not fit its history. ${error.message} ` +
-        'It stays PENDING, and is tried again by a process that starts. Deploy code that fits, fork it, or cancel it.',
+        `It stays PENDING, and is tried again by a process that starts. Deploy code that fits, fork it, or cancel it.${cause}`,
     );
     try {
       await run.lastWrite;

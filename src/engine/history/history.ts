@@ -7,6 +7,10 @@ import type { TextPages } from './text-pages.js';
 
 /** Operations replayed in one turn of the event loop. */
 const TURN_MAX = 500;
+/** After so many turns in which nothing was replayed, nothing will be. */
+const IDLE_TURNS = 20;
+/** Markers of patches, which are skipped if their line was removed. */
+const PATCH_PREFIX = 'DBOS.patch-';
 
 export class History {
   /** Undefined if there are none: most claimed workflows have not run before. */
@@ -18,6 +22,7 @@ export class History {
   /** If the history is too large for memory. */
   readonly #texts: TextPages | undefined;
 
+  /** Replays that have begun and not ended. */
   #replaying = 0;
   /** Made when something waits for the operations that are being replayed. */
   #settled: Deferred<void> | undefined;
@@ -70,17 +75,18 @@ export class History {
     return this.#pause;
   }
 
-  /** The replay of an operation begins. */
-  enter(): void {
+  /** Counts a replay as in progress. */
+  async during<T>(replay: () => Promise<T>): Promise<T> {
     this.#replaying += 1;
-  }
-
-  /** It has ended. */
-  leave(): void {
-    this.#replaying -= 1;
-    if (this.#replaying > 0) return;
-    this.#settled?.resolve();
-    this.#settled = undefined;
+    try {
+      return await replay();
+    } finally {
+      this.#replaying -= 1;
+      if (this.#replaying === 0) {
+        this.#settled?.resolve();
+        this.#settled = undefined;
+      }
+    }
   }
 
   /** Resolves when code that continues with replayed results has come to operations that are not recorded. */
@@ -91,6 +97,22 @@ export class History {
       this.#settled ??= deferred<void>();
       await this.#settled.promise;
     }
+  }
+
+  /**
+   * The first record that the code has not used although it has ended. Operations that it has begun and does not await, such
+   * as the losers of a race, may be replayed a little later.
+   */
+  async findUnused(): Promise<StepRecord | undefined> {
+    for (let turns = 0, left = Infinity; turns < IDLE_TURNS; turns += 1) {
+      if (this.isEmpty) return undefined;
+      const size = this.#records?.size ?? 0;
+      if (size < left || this.#replaying > 0) turns = 0;
+      left = size;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    const unused = [...this.records].filter(({ name }) => !name.startsWith(PATCH_PREFIX));
+    return unused.sort((a, b) => a.stepID - b.stepID)[0];
   }
 
   /** Whether there is a record after a number and before another. */

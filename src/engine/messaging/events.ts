@@ -60,7 +60,7 @@ function getEventIn(run: Run, event: EventKey, given: GivenLimits): Promise<unkn
   const { codec, watchers } = run.runtime;
   return perform(
     run,
-    { name: 'DBOS.getEvent', stepID, isEffect: false },
+    { name: 'DBOS.getEvent', stepID, timerID, isEffect: false },
     // The event's stored text is recorded as is.
     joined(async (step) => {
       const limits = await limitsOf(run, timerID, given);

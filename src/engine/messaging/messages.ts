@@ -170,7 +170,7 @@ export function receive(run: Run, topic: string, given: GivenLimits): Promise<un
   const timerID = run.nextStepID();
   return perform(
     run,
-    { name: RECV, stepID, isEffect: false },
+    { name: RECV, stepID, timerID, isEffect: false },
     joined(async (step) => {
       // Before the first await, so that receives that overlap see each other.
       const receiving = run.inbox.begin(topic);

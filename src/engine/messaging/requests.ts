@@ -148,7 +148,7 @@ async function requestFrom(
   const answer = own(async () =>
     awaitAnswer(run.runtime, asked, recordedID, await limitsOf(run, timerID, { deadlineAt })),
   );
-  return perform(run, { name: 'DBOS.answer', stepID, isEffect: false }, answer);
+  return perform(run, { name: 'DBOS.answer', stepID, timerID, isEffect: false }, answer);
 }
 
 function messageOf({ workflowID, name, payload, serializationType }: Request, requestID: string) {

@@ -53,8 +53,9 @@ export async function execute(invocation: Invocation, offerRefill?: OfferRefill)
   } catch (error) {
     result = { ok: false, error };
   }
+  if (run.waits.isAway && !run.isHalted) await run.waits.comeBack();
+  if (run.history && !run.history.isEmpty) await run.endReplay(result.ok ? undefined : result.error);
   if (run.isHalted) return { outcome: { kind: 'elsewhere' }, isRecorded: false };
-  if (run.waits.isAway) await run.waits.comeBack();
   run.unawaited.endFunction(result.ok ? undefined : result.error);
   try {
     if (run.stopReason) return await endStoppedRun(run, result);

@@ -42,7 +42,8 @@ export async function patch(patchName: string): Promise<boolean> {
 /** Skips the marker of a patch whose old path has been removed. Writes nothing, so it is not an operation. */
 export async function deprecatePatch(patchName: string): Promise<boolean> {
   const run = runForPatch();
-  if (run.recordAt(run.upcomingStepID)?.name === `DBOS.patch-${patchName}`) run.nextStepID();
+  const name = `DBOS.patch-${patchName}`;
+  if (run.recordAt(run.upcomingStepID)?.name === name) run.replay(run.nextStepID(), name);
   run.check();
   return true;
 }

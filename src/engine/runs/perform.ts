@@ -29,6 +29,8 @@ export interface Operation<R> {
   readonly name: string;
   /** The number, if the caller has reserved it. Default: the next one, taken before any await. */
   readonly stepID?: number;
+  /** The number of its timer, which may have a record that a replay does not need. */
+  readonly timerID?: number;
   /** Whether it is visible outside of the run. Then everything before it must be durable first. */
   readonly isEffect: boolean;
   /**
@@ -64,7 +66,7 @@ export async function perform<R>(run: Run, operation: Operation<R>, strategy: St
   if (waits.performed === LONG_HISTORY) warnOfLongHistory(run);
   const record = run.replay(stepID, name);
   run.check();
-  if (record) return (await replayRecord(run, record, operation)) as R;
+  if (record) return (await replay(run, operation, record)) as R;
   // Not taken back if the barrier throws: then the run has ended.
   if (!isPassive) waits.operations += 1;
   if (isEffect) {
@@ -97,18 +99,6 @@ export async function perform<R>(run: Run, operation: Operation<R>, strategy: St
   }
 }
 
-async function replayRecord<R>(run: Run, record: StepRecord, operation: Operation<R>): Promise<unknown> {
-  const { history } = run;
-  history?.enter();
-  try {
-    const pause = history?.pause();
-    if (pause) await pause;
-    return await replayOutcome(run, await run.completed(record), operation);
-  } finally {
-    history?.leave();
-  }
-}
-
 function warnOfLongHistory({ runtime, workflowID, registration }: Run): void {
   runtime.logger.warn(
     `Workflow "${workflowID}" (${registration.name}) has called ${LONG_HISTORY} operations, all of which a recovery replays. ` +
@@ -116,14 +106,36 @@ function warnOfLongHistory({ runtime, workflowID, registration }: Run): void {
   );
 }
 
-/** Returns the recorded value or throws the recorded error. */
+async function replay(run: Run, operation: Operation<unknown>, record: StepRecord): Promise<unknown> {
+  const { history } = run;
+  const { timerID } = operation;
+  invariant(history, 'a record is part of a history');
+  if (timerID !== undefined) history.pass(timerID);
+  return history.during(async () => {
+    const pause = history.pause();
+    if (pause) await pause;
+    return replayOutcome(run, await run.completed(record), operation);
+  });
+}
+
+/** Returns the recorded value or throws the recorded error. If it cannot be read, the run has diverged. */
 export async function replayOutcome(
-  { runtime: { codec } }: Run,
+  run: Run,
   record: StepRecord,
   { read, errors }: Pick<Operation<unknown>, 'read' | 'errors'> = {},
 ): Promise<unknown> {
-  if (record.error !== null) throw await codec.decodeError(record.error, record.serialization, errors);
-  return read ? read(record) : codec.decodeValue(record.output, record.serialization);
+  const { codec } = run.runtime;
+  let thrown: unknown;
+  try {
+    if (record.error === null)
+      return await (read ? read(record) : codec.decodeValue(record.output, record.serialization));
+    thrown = await codec.decodeError(record.error, record.serialization, errors);
+  } catch (cause) {
+    const { stepID, name } = record;
+    const problem = `the recorded outcome of function ${name} cannot be read. Configure the serializer that has written it.`;
+    run.diverge(stepID, name, { name, problem, cause });
+  }
+  throw thrown;
 }
 
 /** Records the value or error in a checkpoint of its own. Returns the copy that a replay would return. */

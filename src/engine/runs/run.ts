@@ -245,12 +245,28 @@ export class Run {
   /** The checkpoint of an operation. One with another name means that the run has diverged, and ends it. */
   replay(stepID: number, name: string): StepRecord | undefined {
     const record = this.history?.at(stepID);
-    if (record && record.name !== name) {
-      this.stop(new DBOSUnexpectedStepError(this.workflowID, stepID, name, record.name));
-      this.check();
-    }
+    if (record && record.name !== name) this.diverge(stepID, name, record.name);
     this.history?.pass(stepID);
     return record;
+  }
+
+  /** Ends the run, whose code calls something else than what is recorded under the number. */
+  diverge(
+    stepID: number,
+    expectedName: string,
+    recorded: ConstructorParameters<typeof DBOSUnexpectedStepError>[3],
+  ): never {
+    const reason = new DBOSUnexpectedStepError(this.workflowID, stepID, expectedName, recorded);
+    this.stop(reason);
+    throw this.#stopReason ?? reason;
+  }
+
+  /** The code has ended, with the error if it has failed. If it has not used all records, the run has diverged. */
+  async endReplay(error?: unknown): Promise<void> {
+    const unused = await this.history?.findUnused();
+    if (!unused || this.#stopReason) return;
+    const { stepID, name } = unused;
+    this.stop(new DBOSUnexpectedStepError(this.workflowID, stepID, 'the end of the workflow', { name, cause: error }));
   }
 
   /** A record that `replay` returned, with its texts. Throws if it was deleted: then the run has lost its workflow. */

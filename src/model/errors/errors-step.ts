@@ -44,22 +44,39 @@ export class DBOSUnexpectedStepError extends DBOSError {
   override readonly name = 'DBOSUnexpectedStepError';
   override readonly code = DBOSUnexpectedStepError.code;
 
+  readonly recordedName: string;
+
+  /** `recorded` is the name of the operation that is recorded, or what is wrong with the record. */
   constructor(
     readonly workflowID: string,
     readonly stepID: number,
     readonly expectedName: string,
-    readonly recordedName: string,
+    recorded: string | UnusableRecord,
   ) {
+    const {
+      name: recordedName,
+      problem,
+      cause,
+    } = typeof recorded === 'string' ? { name: recorded, problem: undefined, cause: undefined } : recorded;
     const patchAdvice = recordedName.startsWith(PATCH_PREFIX)
       ? ' The record is a patch marker: keep the DBOS.patch call, or DBOS.deprecatePatch in its place, ' +
         'until no workflow that has passed it is left.'
       : '';
-    super(
-      `During execution of workflow ${workflowID} step ${stepID}, function ${recordedName} was recorded ` +
-        `when ${expectedName} was expected. Check that your workflow is deterministic.${patchAdvice}`,
-      UnexpectedStep,
-    );
+    const fault =
+      problem ??
+      `function ${recordedName} was recorded when ${expectedName} was expected. Check that your workflow is deterministic.`;
+    const options = cause === undefined ? undefined : { cause };
+    super(`During execution of workflow ${workflowID} step ${stepID}, ${fault}${patchAdvice}`, UnexpectedStep, options);
+    this.recordedName = recordedName;
   }
+}
+
+/** The record of an operation that does not fit what the code calls, although it may have its name. */
+export interface UnusableRecord {
+  readonly name: string;
+  /** What is wrong with it, and what to do about it. Default: the name. */
+  readonly problem?: string;
+  readonly cause?: unknown;
 }
 
 /** One attempt of a step took longer than it may. */

@@ -5,6 +5,7 @@ import { silentLogger } from '../../../src/base/log.js';
 import { registerDataSource, registerTransaction } from '../../../src/datasource/datasource.js';
 import type { DBOSConfig } from '../../../src/engine/config/config.js';
 import type { DBOSInstance } from '../../../src/index.js';
+import { sql, table } from '../../../src/sql/sql.js';
 import { forEachDialect } from '../../rig/dialects.js';
 import { createEngine, engineOf } from '../../rig/engines.js';
 import { ManualClock, until } from '../../rig/manual-clock.js';
@@ -257,6 +258,137 @@ forEachDialect((dialect) => {
     });
   });
 
+  describe('code that ends without having used a record', () => {
+    const twoSteps: Code = async (DBOS) => [await step(DBOS, 'charge'), await step(DBOS, 'ship')];
+
+    test.each<[string, Code]>([
+      ['returns', (DBOS) => step(DBOS, 'charge')],
+      ['returns at once', async () => 'nothing'],
+      ['continues as new', (DBOS) => step(DBOS, 'charge').then(() => DBOS.continueAsNew())],
+    ])('has diverged, and its outcome is not recorded: %s', async (_, after) => {
+      const { DBOS } = await setupChange(twoSteps, after);
+
+      const failure = await failureOf(DBOS.retrieveWorkflow('w').getResult());
+
+      expect(failure).toMatchObject({ code: 'UNEXPECTED_STEP', expectedName: 'the end of the workflow' });
+      expect(await DBOS.getWorkflowStatus('w')).toMatchObject({ status: 'PENDING', output: undefined });
+      expect((await DBOS.listWorkflowSteps('w'))?.map(({ name }) => name)).toEqual(['charge', 'ship']);
+    });
+
+    test('has diverged if it has failed, and the log says with what', async () => {
+      const { url } = await leave(twoSteps);
+      const errors: string[] = [];
+      const logger = { ...silentLogger, error: (entry: unknown) => void errors.push(String(entry)) };
+      const { DBOS } = await createEngine(dialect, { applicationVersion: 'v1', systemDatabaseUrl: url, logger });
+      DBOS.registerWorkflow(() => Promise.reject(new Error('no configuration')), { name: 'workflow' });
+      await DBOS.launch();
+
+      const failure = await failureOf(DBOS.retrieveWorkflow('w').getResult());
+
+      expect(failure).toMatchObject({ recordedName: 'charge', cause: { message: 'no configuration' } });
+      expect(errors).toEqual([expect.stringContaining('It has failed with: Error: no configuration')]);
+      expect(await DBOS.getWorkflowStatus('w')).toMatchObject({ status: 'PENDING' });
+    });
+
+    test('has diverged if it is a branch', async () => {
+      const branches =
+        (names: readonly string[]): Code =>
+        (DBOS) =>
+          DBOS.parallel([
+            () => step(DBOS, 'other'),
+            async () => {
+              for (const name of names) await step(DBOS, name);
+            },
+          ]);
+      const { DBOS } = await setupChange(branches(['charge', 'ship']), branches(['charge']));
+
+      expect(await failureOf(DBOS.retrieveWorkflow('w').getResult())).toMatchObject({ recordedName: 'ship' });
+    });
+  });
+
+  test('a recorded outcome that cannot be read is nothing that code hears of', async () => {
+    const code: Code = (DBOS) => step(DBOS, 'charge');
+    const { url } = await leave(code);
+    const database = await dialect.open(url);
+    await database.run(sql`UPDATE ${table('operation_outputs')} SET serialization = 'removed'`);
+    const { DBOS, heard, errors } = await setup(code, { systemDatabaseUrl: url });
+    await DBOS.launch();
+
+    const failure = await failureOf(DBOS.retrieveWorkflow('w').getResult());
+
+    expect(failure).toMatchObject({ code: 'UNEXPECTED_STEP', recordedName: 'charge' });
+    expect(failure.message).toContain('the recorded outcome of function charge cannot be read');
+    expect(heard).toEqual([]);
+    expect(errors).toHaveLength(1);
+    expect(await DBOS.getWorkflowStatus('w')).toMatchObject({ status: 'PENDING' });
+  });
+
+  describe('code has used all records', () => {
+    const ROUNDS = 700;
+
+    /** Runs the code until the process ends, then again to its end. */
+    async function replay(code: Code): Promise<unknown> {
+      const { url } = await leave(code);
+      const { DBOS } = await setup(code, { systemDatabaseUrl: url });
+      await DBOS.launch();
+      return DBOS.retrieveWorkflow('w').getResult();
+    }
+
+    test.each<[string, Code]>([
+      [
+        'when the loser of a race is replayed after the end',
+        async (DBOS) => {
+          const polling = async (): Promise<string> => {
+            for (let round = 0; round < ROUNDS; round += 1) await step(DBOS, 'poll');
+            return 'polled';
+          };
+          return DBOS.race([DBOS.sleep(0).then(() => 'slept'), polling()]);
+        },
+      ],
+      [
+        'when operations that are not awaited are replayed after the end',
+        async (DBOS) => {
+          void (async () => {
+            await step(DBOS, 'first');
+            await step(DBOS, 'second');
+          })();
+          await step(DBOS, 'charge');
+          return 'done';
+        },
+      ],
+      [
+        'when a message was there in time although its timer is recorded',
+        async (DBOS) => {
+          const receiving = DBOS.recv('topic', 60);
+          await DBOS.sleep(1);
+          await DBOS.send('w', 'message', 'topic');
+          return receiving;
+        },
+      ],
+      [
+        'when an event was there in time although its timer is recorded',
+        async (DBOS) => {
+          const getting = DBOS.getEvent('w', 'key', 60);
+          await DBOS.sleep(1);
+          await DBOS.setEvent('key', 'value');
+          return getting;
+        },
+      ],
+    ])('%s', async (_, code) => {
+      expect(await replay(code)).toBeDefined();
+    });
+
+    test('in a fork from a step behind its end', async () => {
+      const { DBOS, workflow } = await setup(async (DBOS) => [await step(DBOS, 'charge'), await step(DBOS, 'ship')]);
+      await DBOS.launch();
+      await (await DBOS.startWorkflow(workflow, { workflowID: 'w' })()).getResult();
+
+      const fork = await DBOS.forkWorkflow('w', 7);
+
+      expect(await fork.getResult()).toEqual(['charge', 'ship']);
+    });
+  });
+
   test('a workflow with a deadline is cancelled at it after it has diverged', async () => {
     const clock = new ManualClock(Date.now() + 60_000);
     const halt = newHalt();
@@ -285,7 +417,7 @@ forEachDialect((dialect) => {
   });
 
   test('a step in flight beside the operation that diverges gets its signal, and is not recorded', async () => {
-    const aborted = newHalt();
+    const [began, aborted] = [newHalt(), newHalt()];
     const { DBOS } = await setupChange(
       async (DBOS) => {
         // A number for the step that has no record: it is in flight when the process ends.
@@ -301,9 +433,11 @@ forEachDialect((dialect) => {
                 void aborted.here();
                 resolve();
               });
+              void began.here();
             }),
           { name: 'long' },
         );
+        await began.reached;
         await step(DBOS, 'chargeCard');
         await long;
       },

@@ -503,9 +503,14 @@ forEachDialect((dialect) => {
     });
 
     test('of another name does not take the marker for its own', async () => {
-      const { recovered } = await setupPatch(patched, async (DBOS) => [await DBOS.patch('q'), await DBOS.patch('p')]);
+      const { recovered } = await setupPatch(patched, async (DBOS) => [
+        await DBOS.patch('q'),
+        await DBOS.patch('p'),
+        await step(DBOS, 'new'),
+        await step(DBOS, 'last'),
+      ]);
 
-      expect(await recovered()).toEqual([false, true]);
+      expect(await recovered()).toEqual([false, true, 'new', 'last']);
     });
 
     test('that is deprecated steps over the marker', async () => {
@@ -520,6 +525,15 @@ forEachDialect((dialect) => {
 
       expect(await fresh()).toEqual(['new', 'last', true]);
       expect(await stepNames('fresh')).toEqual(['0 new', '1 last']);
+    });
+
+    test('whose line was removed may have left a marker behind', async () => {
+      const { recovered } = await setupPatch(
+        async (DBOS) => [await step(DBOS, 'first'), await DBOS.patch('p')],
+        async (DBOS) => [await step(DBOS, 'first')],
+      );
+
+      expect(await recovered()).toEqual(['first']);
     });
 
     test('that was removed too early fails the workflows with a marker, and tells what to do', async () => {

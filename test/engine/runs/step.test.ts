@@ -631,40 +631,6 @@ forEachDialect((dialect) => {
     });
   });
 
-  describe('determinism', () => {
-    /** A workflow whose first generation has run `before`; the second runs `after`. */
-    async function setupChange(
-      before: (DBOS: DBOSInstance) => Promise<unknown>,
-      after: (DBOS: DBOSInstance) => Promise<unknown>,
-    ) {
-      const { first, second } = await createGenerations(dialect);
-      const halt = newHalt();
-      const old = first.registerWorkflow(
-        async () => {
-          await before(first);
-          return halt.here();
-        },
-        { name: 'workflow' },
-      );
-      second.registerWorkflow(() => after(second), { name: 'workflow' });
-      await first.launch();
-      await first.startWorkflow(old, { workflowID: 'w' })();
-      await halt.reached;
-      await first.shutdown();
-      await second.launch();
-      return second;
-    }
-
-    test('a workflow may end before its recorded steps are used up', async () => {
-      const DBOS = await setupChange(
-        (DBOS) => DBOS.runStep(async () => 1, { name: 'old' }),
-        async () => 'short',
-      );
-
-      expect(await DBOS.retrieveWorkflow('w').getResult()).toBe('short');
-    });
-  });
-
   test('a step begins when everything before it is durable', async () => {
     const seen: unknown[] = [];
     const { start } = await setup(async (DBOS) => {

@@ -125,6 +125,7 @@ export function shielded<T>(promise: Promise<T>): Promise<T> {
   const given: Promise<T> = promise.then(
     (value) => (mayHang && run.isHalted ? never() : value),
     (error: unknown) => {
+      if (mayHang && run.hasEnded && error !== run.stopReason) run.unawaited.fail(error);
       if (mayHang && run.isHalted) return never();
       if (error === run.stopReason) given.catch(() => {});
       else noteRejection(run.unawaited, given, error);

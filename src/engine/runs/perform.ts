@@ -285,9 +285,12 @@ export class ActiveStep {
 
   /** Records the error as the outcome and throws the copy that a replay will throw. If the run was stopped, throws the reason and records nothing. */
   async fail(error: unknown, options?: KeptOptions): Promise<never> {
-    this.run.check();
+    const { run } = this;
+    // For the log.
+    if (run.hasEnded) throw error;
+    run.check();
     const { errors, format } = this.#operation;
-    const { text, serialization, error: copy } = await this.run.runtime.codec.roundTripError(error, { errors });
+    const { text, serialization, error: copy } = await run.runtime.codec.roundTripError(error, { errors });
     this.record({ error: text, serialization: format === 'named' ? serialization : null }, options);
     throw copy;
   }

@@ -1,7 +1,7 @@
 // One execution of a workflow in this process. A run numbers its operations, looks them up in its history, sends
 // checkpoints, and delays every effect until what it depends on is durable. perform.ts is the protocol on top.
 //
-//   running ──outcome recorded──► done
+//   running ──outcome recorded──► halted, as below, as far as its code has not ended
 //   running ──cancelled, or a write failed──► stopped: every further operation throws the reason
 //   running ──has lost its workflow, diverged from its history, or the engine stops──► halted: the promises that its code
 //             awaits never settle
@@ -52,6 +52,9 @@ export interface RecordOptions {
 
 /** What happened to the checkpoint in a write; undefined if the write turned out not to contain one. */
 export type VerdictOf<V> = (verdict: V) => CheckpointVerdict | undefined;
+
+/** No code hears of it. */
+const ENDED = new Error('The workflow has ended.');
 
 /** For writes that belong to no operation, such as a message sent by a step. */
 const NO_STEP = -1;
@@ -164,6 +167,10 @@ export class Run {
 
   get stopReason(): Error | undefined {
     return this.#stopReason;
+  }
+
+  get hasEnded(): boolean {
+    return this.#stopReason === ENDED;
   }
 
   /**
@@ -302,6 +309,14 @@ export class Run {
     this.#isHalted = true;
     this.#stop(reason);
     this.onHalted?.();
+  }
+
+  /** The outcome is recorded, or will not be. What the code has begun and does not await goes no further. */
+  end(): void {
+    if (this.#stopReason) return;
+    this.#isHalted = true;
+    this.#stopReason = ENDED;
+    this.#controller?.abort(ENDED);
   }
 
   /** The workflow may be lost without notice: the next effect asks the database first. */

@@ -89,6 +89,7 @@ export class Runs {
       if (run.isHalted) return;
       run.spans?.conclude(outcome);
       const last = this.#remove(run, isRecorded);
+      run.end();
       last?.resolve(outcome);
       if (last && outcome.kind === 'error') reportUnlessAwaited(run, last, outcome.error);
     });

@@ -8,7 +8,7 @@ import { sql, table } from '../../../src/sql/sql.js';
 import { forEachDialect } from '../../rig/dialects.js';
 import { createEngine, engineOf } from '../../rig/engines.js';
 import { until } from '../../rig/manual-clock.js';
-import { failureOf } from './succession.js';
+import { failureOf, newHalt } from './succession.js';
 
 interface Scene {
   readonly DBOS: DBOSInstance;
@@ -221,6 +221,35 @@ forEachDialect((dialect) => {
     await LOSSES['a new owner']?.(DBOS);
 
     expect(runs.slots.count('q')).toBe(0);
+  });
+
+  test('what code has begun and does not await goes no further than its end', async () => {
+    const { DBOS } = await createEngine(dialect);
+    const heard: string[] = [];
+    const inFlight = newHalt();
+    const workflow = DBOS.registerWorkflow(
+      async () => {
+        const losing = async (): Promise<void> => {
+          await DBOS.runStep(() => inFlight.here(), { name: 'in flight' });
+          heard.push('went on');
+          await DBOS.runStep(async () => heard.push('next'), { name: 'next' });
+        };
+        // The sleep would keep the process alive.
+        return DBOS.race([
+          losing(),
+          DBOS.sleep(3_600_000),
+          DBOS.runStep(() => inFlight.reached.then(() => 'won'), { name: 'winner' }),
+        ]);
+      },
+      { name: 'workflow' },
+    );
+    await DBOS.launch();
+
+    expect(await (await DBOS.startWorkflow(workflow, { workflowID: 'w' })()).getResult()).toBe('won');
+
+    inFlight.release();
+    await turns();
+    expect(heard).toEqual([]);
   });
 
   test('code still hears of a cancellation', async () => {

@@ -334,7 +334,10 @@ export class DBOSInstance extends ContextMembers {
 
   // ── Starting workflows ─────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Starts or enqueues a workflow. Resolves to its handle when the workflow is durably recorded. */
+  /**
+   * Starts or enqueues a workflow: `await DBOS.startWorkflow(fn)(…args)`. What it returns has to be called, and resolves to a
+   * handle when the workflow is durably recorded.
+   */
   startWorkflow<Args extends unknown[], Return>(
     target: (...args: Args) => Promise<Return>,
     params?: StartWorkflowParams,

@@ -6,10 +6,10 @@ import {
   DBOSInvalidWorkflowTransitionError,
   DBOSNotRegisteredError,
 } from '../model/errors/errors.js';
-import { stackHere } from '../base/log.js';
-import { attempted, type Context, inContext, isWorkflowCode } from '../engine/runs/ambient.js';
+import { consoleLogger, stackHere } from '../base/log.js';
+import { attempted, type Context, currentContext, inContext, isWorkflowCode } from '../engine/runs/ambient.js';
 import { authorize } from '../engine/registration/authorization.js';
-import type { Engine } from '../engine/engine.js';
+import { Engine } from '../engine/engine.js';
 import { parametersOf } from '../engine/registration/parameter-names.js';
 import {
   type FunctionName,
@@ -62,9 +62,14 @@ function newRegistration(fn: UserFunction, kind: Registration['kind'], owner: Fu
   };
 }
 
+/** Places that are warned of. */
+const AWAITED_MAX = 100;
+
 export class Functions {
   readonly #host: Host;
   readonly #instanceName: InstanceName;
+  /** Where code has awaited a start that it did not make. */
+  readonly #awaited = new Set<string>();
 
   constructor(host: Host, instanceName: InstanceName) {
     this.#host = host;
@@ -220,7 +225,7 @@ export class Functions {
   }
 
   #start(fn: unknown, name: string, receiver: unknown, params: StartWorkflowParams) {
-    return (...args: unknown[]): Promise<WorkflowHandle<unknown>> =>
+    const start = (...args: unknown[]): Promise<WorkflowHandle<unknown>> =>
       attempted(() => {
         const { registry } = this.#host;
         const registration = registry.findByFunction(fn);
@@ -232,6 +237,20 @@ export class Functions {
         const workflow = registry.workflowOf(fn, name);
         return startWorkflow(this.#host.engineFor('workflows'), this.requestFor(workflow, receiver, args, params));
       });
+    // An await reads it. It is no promise: nothing starts before it is called.
+    return Object.defineProperty(start, 'then', { get: () => void this.#warnOfAwait(name) });
+  }
+
+  #warnOfAwait(name: string): void {
+    // The line below this method, the getter and what it belongs to.
+    const place = new Error().stack?.split('\n')[3]?.trim() ?? '';
+    if (this.#awaited.has(place) || this.#awaited.size >= AWAITED_MAX) return;
+    this.#awaited.add(place);
+    const logger = currentContext()?.runtime.logger ?? Engine.launchedWith(this.#host.registry)?.runtime.logger;
+    (logger ?? consoleLogger()).warn(
+      `DBOS.startWorkflow(${name}) is awaited ${place}, but it starts nothing before what it returns is called: ` +
+        `await DBOS.startWorkflow(${name})(…).`,
+    );
   }
 
   /** A method decorator that lets only users with one of the roles call the function, be it a workflow, a step or neither. */

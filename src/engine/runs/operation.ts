@@ -117,8 +117,11 @@ export async function durableSleep(runtime: Runtime, durationMs: number): Promis
   // By the database's clock: the workflow may wake up in a process whose own clock differs. Stored times are whole
   // milliseconds.
   const wakeAt = Math.ceil(databaseClock.latest()) + Math.ceil(durationMs);
+  const sleeping = { name: SLEEP, stepID, isWait: true };
+  run.unawaited.begin(sleeping);
   const firesAt = await recordTime(run, stepID, wakeAt, wakeAt);
   await sleepUntil(run, firesAt);
+  run.unawaited.end(sleeping);
   run.journal.timerFired(stepID, firesAt);
   run.check();
 }

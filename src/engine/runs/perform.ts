@@ -69,14 +69,16 @@ export async function perform<R>(run: Run, operation: Operation<R>, strategy: St
   if (record) return (await replay(run, operation, record)) as R;
   // Not taken back if the barrier throws: then the run has ended.
   if (!isPassive) waits.operations += 1;
+  const step = new ActiveStep(run, stepID, operation);
   if (isEffect) {
+    // Before the barrier: the code may end while the first operation still waits for the workflow's own row.
+    run.unawaited.begin(step);
     const { lastWrite } = run;
     if (lastWrite) await lastWrite;
     if (run.isCertain) run.check();
     else await run.barrier();
   }
-  const step = new ActiveStep(run, stepID, operation);
-  if (isEffect) run.unawaited.begin(step);
+  step.begin();
   // Inlined, as the barrier is above: another async function around each step would cost measurably.
   try {
     if (strategy.kind !== 'own') {
@@ -218,7 +220,7 @@ export function encodedAs({ text, serialization }: Pick<StoredMessage, 'text' | 
 /** An operation that runs, as opposed to being replayed. Builds and sends its checkpoint. */
 export class ActiveStep {
   readonly #operation: Described;
-  readonly #startedAt: number;
+  #startedAt = 0;
   #encoded: { readonly of: unknown; readonly roundTrip: RoundTrip } | undefined;
   #hasCheckpoint = false;
 
@@ -228,7 +230,11 @@ export class ActiveStep {
     operation: Described,
   ) {
     this.#operation = operation;
-    this.#startedAt = run.runtime.clock.now();
+  }
+
+  /** Its body begins. */
+  begin(): void {
+    this.#startedAt = this.run.runtime.clock.now();
   }
 
   get name(): string {

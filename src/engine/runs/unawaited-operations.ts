@@ -12,17 +12,21 @@ interface Owner {
   stop(reason: Error): void;
 }
 
-interface Effect {
+/** An operation that code has begun. */
+interface Begun {
   readonly name: string;
   readonly stepID: number;
+  /** Whether it only waits. */
+  readonly isWait?: boolean;
 }
 
 export class UnawaitedOperations implements FailingOperations {
   readonly #run: Owner;
-  /** In progress. Waits do not count: code may leave one behind on purpose, as the loser of a race. */
-  #effect: Effect | undefined;
+  /** In progress: effects and sleeps. Other waits do not count. */
+  #begun: Begun | undefined;
   /** Those beside it. Made when first needed: most workflows do one thing at a time. */
-  #others: Set<Effect> | undefined;
+  #others: Set<Begun> | undefined;
+  #hasRaced = false;
   #hasEnded = false;
   #error: unknown;
 
@@ -30,14 +34,19 @@ export class UnawaitedOperations implements FailingOperations {
     this.#run = run;
   }
 
-  begin(effect: Effect): void {
-    if (this.#effect) (this.#others ??= new Set()).add(effect);
-    else this.#effect = effect;
+  begin(begun: Begun): void {
+    if (this.#begun) (this.#others ??= new Set()).add(begun);
+    else this.#begun = begun;
   }
 
-  end(effect: Effect): void {
-    if (this.#effect === effect) this.#effect = undefined;
-    else this.#others?.delete(effect);
+  end(begun: Begun): void {
+    if (this.#begun === begun) this.#begun = undefined;
+    else this.#others?.delete(begun);
+  }
+
+  /** Code waits for the first of several. It leaves the losers behind on purpose, and sleeps are usually among them. */
+  race(): void {
+    this.#hasRaced = true;
   }
 
   /** The workflow's function has returned, or has thrown the error. */
@@ -45,18 +54,18 @@ export class UnawaitedOperations implements FailingOperations {
     this.#hasEnded = true;
     this.#error = error;
     if (this.#run.stopReason) return;
-    const effects = this.#inProgress();
-    if (effects.length === 0) return;
-    const begun = effects.map(({ name, stepID }) => `"${name}" (${stepID})`);
+    const begun = this.#inProgress().map(({ name, stepID }) => `"${name}" (${stepID})`);
+    if (begun.length === 0) return;
     this.#run.runtime.logger.warn(
       `Workflow ${this.#title} has ended while operations of it were in progress: ${begun.join(', ')}. Their outcomes are lost. ` +
-        'Await every step, transaction and start.',
+        'Await every operation, or pass those of which only the first matters to DBOS.race.',
     );
   }
 
-  #inProgress(): Effect[] {
-    const effects = [...(this.#effect ? [this.#effect] : []), ...(this.#others ?? [])];
-    return effects.sort((a, b) => a.stepID - b.stepID);
+  #inProgress(): Begun[] {
+    const all = [...(this.#begun ? [this.#begun] : []), ...(this.#others ?? [])];
+    const lost = this.#hasRaced ? all.filter(({ isWait }) => !isWait) : all;
+    return lost.sort((a, b) => a.stepID - b.stepID);
   }
 
   fail(error: unknown): boolean {

@@ -50,6 +50,11 @@ export async function waitAll<R>(
   return [...handles];
 }
 
+/** Some of the promises are not waited for to the end. */
+function noteRace(): void {
+  currentContext()?.run?.unawaited.race();
+}
+
 function currentRun(): Run | undefined {
   const context = currentContext();
   return isWorkflowCode(context) ? context.run : undefined;
@@ -88,6 +93,7 @@ export async function waitPromises<P extends Promise<unknown>>(
   const timeoutMs = inMs(timeout) ?? Infinity;
   refuseTooLong(timeoutMs, 'timeoutMs');
   for (const promise of promises) promise.catch(() => {});
+  noteRace();
   const run = currentRun();
   const stepID = run?.nextStepID();
   const limit = timeoutMs === Infinity ? undefined : timeLimit(runtime, run, timeoutMs);
@@ -170,6 +176,7 @@ export async function race<T>(runtime: Runtime, promises: readonly (T | PromiseL
 export async function any<T>(runtime: Runtime, promises: readonly (T | PromiseLike<T>)[]): Promise<Awaited<T>> {
   const started = promises.map((promise) => Promise.resolve(promise));
   for (const promise of started) promise.catch(() => {});
+  noteRace();
   const winner = await operation({ name: 'DBOS.any', isEffect: false, isPassive: true }, () =>
     abortable(
       Promise.any(started.map((promise, index) => promise.then(() => index))).catch(() => -1),

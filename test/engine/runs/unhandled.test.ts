@@ -217,7 +217,7 @@ forEachDialect((dialect) => {
     expect(JSON.parse(stdout)).toEqual({
       outcome: 'done',
       logged: [
-        'Workflow "w" (ended) has ended while operations of it were in progress: "late" (0). Their outcomes are lost. Await every step, transaction and start.',
+        'Workflow "w" (ended) has ended while operations of it were in progress: "late" (0). Their outcomes are lost. Await every operation, or pass those of which only the first matters to DBOS.race.',
         'An operation of workflow "w" (ended) failed after the end. Await or catch every operation. Error: late',
       ],
     });

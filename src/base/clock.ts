@@ -13,6 +13,21 @@ export interface Clock {
   after(delayMs: number, run: () => void, options?: TimerOptions): Timer;
 }
 
+/** A moment by both clocks. One stands still while the machine is suspended, the other may be set. */
+export interface Moment {
+  readonly at: number;
+  readonly monotonicMs: number;
+}
+
+export function momentOf(clock: Clock): Moment {
+  return { at: clock.now(), monotonicMs: clock.monotonic() };
+}
+
+/** How long ago that was, by the clock that says more. */
+export function elapsedSince(clock: Clock, moment: Moment): number {
+  return Math.max(clock.now() - moment.at, clock.monotonic() - moment.monotonicMs);
+}
+
 export interface TimerOptions {
   /**
    * Timers stand still while the machine is suspended. With this, the time that `now` has leapt over counts as well, soon

@@ -57,7 +57,7 @@ export class DueLoop {
   /** Wakes the loop if it would sleep past an item that is due in this time. */
   wakeFor(dueMs: number): void {
     const { clock, graceMs = 0 } = this.#options;
-    const isKnown = dueMs > 0 && clock.now() + dueMs + graceMs >= this.#sleepsUntil - KNOWN_WITHIN_MS;
+    const isKnown = dueMs > 0 && clock.monotonic() + dueMs + graceMs >= this.#sleepsUntil - KNOWN_WITHIN_MS;
     if (!isKnown) this.wake();
   }
 
@@ -66,16 +66,16 @@ export class DueLoop {
     while (!signal.aborted) {
       this.#woken = new AbortController();
       this.#sleepsUntil = Infinity;
-      const begunAt = clock.now();
+      const begunAt = clock.monotonic();
       const nextMs = await this.#sweep(signal);
       // The sweep may have measured when it began: wake early and sweep again, rather than late.
-      const dueMs = (nextMs ?? maxMs) - (clock.now() - begunAt);
+      const dueMs = (nextMs ?? maxMs) - (clock.monotonic() - begunAt);
       const delayMs = Math.min(Math.max(dueMs, 0) + graceMs, maxMs);
       if (delayMs <= 0) {
         await new Promise((resolve) => setImmediate(resolve));
         continue;
       }
-      this.#sleepsUntil = clock.now() + delayMs;
+      this.#sleepsUntil = clock.monotonic() + delayMs;
       await sleep(clock, delayMs, AbortSignal.any([signal, this.#woken.signal])).catch(() => {
         // Woken or stopped; the loop's condition tells which.
       });

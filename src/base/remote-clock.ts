@@ -57,6 +57,14 @@ export class RemoteClock {
     return at + mostMs + Math.max(wallMs, monotonicMs);
   }
 
+  /**
+   * Asks again if our clocks disagree about the time since the last response; undefined if they agree. Without this, a time
+   * that is recorded could be off by as much as our own clock was set.
+   */
+  settle(): Promise<void> | undefined {
+    return this.#sync && this.#reading && this.#hasJumped(this.#reading) ? this.#resync() : undefined;
+  }
+
   /** Sends a request that also reads the other clock, and updates the estimate from the response. */
   async learn<T extends { readonly now?: number }>(ask: () => Promise<T>): Promise<T> {
     const asked = this.#clock.monotonic();

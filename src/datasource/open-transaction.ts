@@ -10,10 +10,10 @@ export class OpenTransaction<Client> {
     clock: Clock,
   ) {
     this.#clock = clock;
-    this.#begunAt = clock.now();
+    this.#begunAt = clock.monotonic();
   }
 
   get ageMs(): number {
-    return this.#clock.now() - this.#begunAt;
+    return this.#clock.monotonic() - this.#begunAt;
   }
 }

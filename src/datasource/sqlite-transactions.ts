@@ -52,12 +52,12 @@ async function begin(connection: SqliteConnection, text: string): Promise<void> 
 }
 
 async function whileBusy(action: () => void | Promise<void>): Promise<void> {
-  const giveUpAt = systemClock.now() + BUSY_MAX_MS;
+  const giveUpAt = systemClock.monotonic() + BUSY_MAX_MS;
   for (;;) {
     try {
       return await action();
     } catch (error) {
-      if (!isConflict(error) || systemClock.now() >= giveUpAt) throw error;
+      if (!isConflict(error) || systemClock.monotonic() >= giveUpAt) throw error;
       await sleep(systemClock, 1 + Math.random() * 10);
     }
   }

@@ -13,9 +13,9 @@ export class IdleWatch {
   /** `onIdle` is called once nothing has run, and nothing was waited for, for this long. */
   constructor({ runs, runtime }: Engine, idleMs: number, onIdle: () => void) {
     const { clock, watchers, logger } = runtime;
-    this.#idleSince = clock.now();
+    this.#idleSince = clock.monotonic();
     // A run may begin and end between two looks.
-    runs.observe({ onEnded: () => (this.#idleSince = clock.now()) });
+    runs.observe({ onEnded: () => (this.#idleSince = clock.monotonic()) });
     const isBusy = (): boolean => runs.all.length > 0 || watchers.hasWaiters;
     this.#service = new Service(
       async (signal) => {
@@ -34,8 +34,8 @@ export class IdleWatch {
   ): Promise<void> {
     for (;;) {
       await sleep(clock, idleMs / LOOKS, signal);
-      if (isBusy()) this.#idleSince = clock.now();
-      else if (clock.now() - this.#idleSince >= idleMs) return;
+      if (isBusy()) this.#idleSince = clock.monotonic();
+      else if (clock.monotonic() - this.#idleSince >= idleMs) return;
     }
   }
 

@@ -43,6 +43,15 @@ describe('a loop that hears of an item', () => {
     await until(() => swept.times === 2);
   });
 
+  test.each([3_600_000, -3_600_000])('wakes if the clock was set by %i ms meanwhile', async (byMs) => {
+    const { clock, loop, swept } = await setup(undefined);
+    clock.set(byMs);
+
+    loop.wakeFor(5000);
+
+    await until(() => swept.times === 2);
+  });
+
   test('sleeps on if it knows of it', async () => {
     const { clock, loop, swept } = await setup(5000);
     clock.advance(2000);

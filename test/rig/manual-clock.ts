@@ -12,6 +12,7 @@ interface ArmedTimer {
 export class ManualClock implements Clock {
   readonly #timers = new Set<ArmedTimer>();
   #now: number;
+  #setBy = 0;
 
   constructor(now = 1_800_000_000_000) {
     this.#now = now;
@@ -23,7 +24,12 @@ export class ManualClock implements Clock {
   }
 
   now(): number {
-    return this.#now;
+    return this.#now + this.#setBy;
+  }
+
+  /** Sets the wall clock of the machine, by itself. */
+  set(byMs: number): void {
+    this.#setBy += byMs;
   }
 
   monotonic(): number {

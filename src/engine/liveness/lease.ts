@@ -1,13 +1,7 @@
 // How sure this engine is of its workflows. Peers may recover them when its lease is over or its advisory lock is free.
 // The lease ends by the database's clock; here its age is counted from before the renewal was sent, so that it is over
 // here first.
-import type { Clock } from '../../base/clock.js';
-
-/** A moment by both clocks. The monotonic one stands still while the machine is suspended, the other may be set back. */
-interface Moment {
-  readonly at: number;
-  readonly monotonicMs: number;
-}
+import { type Clock, elapsedSince, type Moment, momentOf } from '../../base/clock.js';
 
 /** When the database was asked for a workflow, and in which epoch. */
 export interface Standing {
@@ -60,16 +54,13 @@ export class Lease {
   }
 
   get isOver(): boolean {
-    if (!this.#renewedAt) return true;
-    const { at, monotonicMs } = this.now();
-    const silentMs = Math.max(at - this.#renewedAt.at, monotonicMs - this.#renewedAt.monotonicMs);
-    return silentMs >= this.#options.leaseMs;
+    const { clock, leaseMs } = this.#options;
+    return !this.#renewedAt || elapsedSince(clock, this.#renewedAt) >= leaseMs;
   }
 
   /** To be called before a renewal is sent. */
   now(): Moment {
-    const { clock } = this.#options;
-    return { at: clock.now(), monotonicMs: clock.monotonic() };
+    return momentOf(this.#options.clock);
   }
 
   renewedSince(asked: Moment): void {

@@ -54,7 +54,7 @@ export class QueueState {
 
   /** Whether the next claim leaves a share to peers. */
   get isSharing(): boolean {
-    const now = this.#clock.now();
+    const now = this.#clock.monotonic();
     return this.#yieldsUntil === undefined ? now >= this.#sharesAgainAt : now < this.#yieldsUntil;
   }
 
@@ -75,7 +75,7 @@ export class QueueState {
 
   /** Claims again after this delay, unless an earlier claim is scheduled. */
   retryAfter(delayMs: number): void {
-    const at = this.#clock.now() + delayMs;
+    const at = this.#clock.monotonic() + delayMs;
     if (this.#timer && this.#timer.at <= at) return;
     this.#timer?.timer.cancel();
     const timer = this.#clock.after(delayMs, () => {
@@ -87,7 +87,7 @@ export class QueueState {
 
   /** Leaves the rest to peers for a moment. After that, the first to claim gets it. */
   yield(): void {
-    const now = this.#clock.now();
+    const now = this.#clock.monotonic();
     this.#yieldsUntil ??= now + YIELD_MS;
     this.retryAfter(this.#yieldsUntil - now);
   }
@@ -117,7 +117,7 @@ export class QueueState {
     if (this.#yieldsUntil === undefined || (wasSharing && !isOver)) return;
     this.#yieldsUntil = undefined;
     const wasShareUnclaimed = !wasSharing && taken > 0;
-    if (wasShareUnclaimed) this.#sharesAgainAt = this.#clock.now() + this.#shareBackoffMs;
+    if (wasShareUnclaimed) this.#sharesAgainAt = this.#clock.monotonic() + this.#shareBackoffMs;
     this.#shareBackoffMs = wasShareUnclaimed
       ? Math.min(2 * this.#shareBackoffMs, SHARE_BACKOFF_MAX_MS)
       : SHARE_BACKOFF_MIN_MS;

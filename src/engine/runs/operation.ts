@@ -114,6 +114,8 @@ export async function durableSleep(runtime: Runtime, durationMs: number): Promis
   run.check();
   if (durationMs <= 0) return;
   const { databaseClock } = run.runtime;
+  const settling = databaseClock.settle();
+  if (settling) await settling;
   // By the database's clock: the workflow may wake up in a process whose own clock differs. Stored times are whole
   // milliseconds.
   const wakeAt = Math.ceil(databaseClock.latest()) + Math.ceil(durationMs);

@@ -117,6 +117,7 @@ async function attemptUntilDone<R>(
         error: errors.at(-1)?.message,
       });
       run.recordRetry(step, { attempt: number, error, delayMs });
+      await databaseClock.settle();
       const retryAt = Math.ceil(databaseClock.latest() + delayMs);
       keepFailure(run, step.stepID, { attempts: number, retryAt, errors }, config.errors);
       await backOff(run, retryAt, delayMs);

@@ -116,7 +116,7 @@ export class LeasedConsumer implements Consumer {
     const max = this.#rate ? this.#rate.allow(room) : room;
     if (max === 0) return this.#rate?.waitMs;
     const token = randomUUID();
-    const fetchedAt = clock.now();
+    const fetchedAt = clock.monotonic();
     if (database.driver.dialect === 'sqlite') {
       // Look first: a claim takes the write lock.
       const delayMs = await database.transact((tx) => this.#nextDue(tx), { readOnly: true });

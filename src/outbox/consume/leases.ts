@@ -64,7 +64,7 @@ export class Leases {
     return this.#loop.stop();
   }
 
-  /** `fetchedAt`: before the fetch, so that it is no later than the lease. */
+  /** `fetchedAt`: before the fetch, so that it is no later than the lease. By the monotonic clock. */
   add(row: FetchedRow, token: string, fetchedAt: number): Lease {
     const lease = new Lease(row, token, fetchedAt);
     this.#held.set(row.id, lease);
@@ -91,7 +91,7 @@ export class Leases {
 
   async #renew(token: string, leases: readonly Lease[]): Promise<void> {
     const { clock, database, table } = this.#host;
-    const now = clock.now();
+    const now = clock.monotonic();
     try {
       const ids = leases.map(({ row }) => row.id);
       const renewed = new Set(
@@ -103,7 +103,7 @@ export class Leases {
       }
     } catch (error) {
       // The database is down. Others could not take the messages either, but may be the first when it is back.
-      for (const lease of leases) if (lease.renewedAt + this.#leaseMs <= clock.now()) this.#lose(lease);
+      for (const lease of leases) if (lease.renewedAt + this.#leaseMs <= clock.monotonic()) this.#lose(lease);
       throw error;
     }
   }

@@ -15,7 +15,7 @@ export class RateLimiter {
     this.#max = max;
     this.#perMs = perMs;
     this.#left = max;
-    this.#filledAt = clock.now();
+    this.#filledAt = clock.monotonic();
   }
 
   /** How many of the wanted messages may be fetched now. */
@@ -35,7 +35,7 @@ export class RateLimiter {
   }
 
   #refill(): void {
-    const now = this.#clock.now();
+    const now = this.#clock.monotonic();
     this.#left = Math.min(this.#max, this.#left + ((now - this.#filledAt) * this.#max) / this.#perMs);
     this.#filledAt = now;
   }
@@ -70,7 +70,7 @@ export class CircuitBreaker {
 
   /** How long nothing may be tried. */
   get waitMs(): number {
-    return this.isTripped ? Math.max(this.#opensAgainAt - this.#clock.now(), 0) : 0;
+    return this.isTripped ? Math.max(this.#opensAgainAt - this.#clock.monotonic(), 0) : 0;
   }
 
   /** Open or half-open. */
@@ -88,7 +88,7 @@ export class CircuitBreaker {
     if (this.waitMs > 0) return;
     this.#outages += 1;
     if (!this.isTripped) return;
-    this.#opensAgainAt = this.#clock.now() + backoffMs(this.#policy, this.#outages - this.#threshold + 1);
+    this.#opensAgainAt = this.#clock.monotonic() + backoffMs(this.#policy, this.#outages - this.#threshold + 1);
   }
 
   /** The handler got through, whatever it made of the message. */

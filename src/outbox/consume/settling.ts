@@ -70,12 +70,12 @@ export class Settler {
   /** A write is guarded by its token, so it can be repeated: what an attempt wrote is not written again. */
   async #retrying(write: () => Promise<Set<string>>): Promise<Set<string>> {
     const { clock, leaseMs } = this.#parts;
-    const giveUpAt = clock.now() + leaseMs;
+    const giveUpAt = clock.monotonic() + leaseMs;
     for (let failures = 1; ; failures += 1) {
       try {
         return await write();
       } catch (error) {
-        if (!(isConnectionFailure(error) || isConflict(error)) || clock.now() >= giveUpAt) throw error;
+        if (!(isConnectionFailure(error) || isConflict(error)) || clock.monotonic() >= giveUpAt) throw error;
         await sleep(clock, backoffMs(RETRY, failures));
       }
     }

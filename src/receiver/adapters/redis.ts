@@ -124,7 +124,7 @@ class StreamSource implements Source<RedisMessage> {
     this.#parts = parts;
     this.#group = options.group ?? `everstep-${context.functionName}`;
     this.#claimAfterMs = inMs(options.claimAfterMs) ?? CLAIM_AFTER_MS;
-    this.#nextClaimAt = context.clock.now();
+    this.#nextClaimAt = context.clock.monotonic();
   }
 
   async createGroup(): Promise<void> {
@@ -161,7 +161,7 @@ class StreamSource implements Source<RedisMessage> {
   /** Claims entries that other consumers have left pending. */
   async #claimIdle(max: number): Promise<Entry[] | undefined> {
     const { commands, options, context } = this.#parts;
-    if (context.clock.now() < this.#nextClaimAt) return undefined;
+    if (context.clock.monotonic() < this.#nextClaimAt) return undefined;
     const [cursor, entries] = (await commands.xautoclaim(
       options.stream,
       this.#group,
@@ -172,7 +172,7 @@ class StreamSource implements Source<RedisMessage> {
       max,
     )) as [string, Entry[]];
     this.#claimCursor = cursor;
-    if (cursor === '0-0') this.#nextClaimAt = context.clock.now() + this.#claimAfterMs / 2;
+    if (cursor === '0-0') this.#nextClaimAt = context.clock.monotonic() + this.#claimAfterMs / 2;
     return entries.length > 0 ? entries : undefined;
   }
 

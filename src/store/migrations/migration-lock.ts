@@ -61,14 +61,14 @@ async function acquire(
   options: MigrationLockOptions,
 ): Promise<'held' | 'not needed' | 'given up'> {
   const { clock, lockPollMs, lockTimeoutMs } = options;
-  let giveUpAt = clock.now() + lockTimeoutMs;
+  let giveUpAt = clock.monotonic() + lockTimeoutMs;
   for (;;) {
     const [row] = await connection.run(sql`SELECT pg_try_advisory_lock(${lock}) AS is_held`);
     if (row?.['is_held'] === true) return 'held';
     const observation = await options.observe();
     if (observation === 'done') return 'not needed';
-    if (observation === 'moving') giveUpAt = clock.now() + lockTimeoutMs;
-    if (clock.now() >= giveUpAt) return 'given up';
+    if (observation === 'moving') giveUpAt = clock.monotonic() + lockTimeoutMs;
+    if (clock.monotonic() >= giveUpAt) return 'given up';
     await sleep(clock, lockPollMs);
   }
 }

@@ -46,7 +46,7 @@ export async function canSeeSessions({ connection, schema }: MigrationRun): Prom
 /** Returns when no other library is migrating, or none has made progress for the time that a lock is waited for. */
 export async function waitForOtherLibrary(run: MigrationRun): Promise<void> {
   if (!(await canSeeSessions(run))) return;
-  let quietSince = run.clock.now();
+  let quietSince = run.clock.monotonic();
   let giveUpAt = quietSince + run.lockTimeoutMs;
   let isFirst = true;
   let seen = '';
@@ -56,7 +56,7 @@ export async function waitForOtherLibrary(run: MigrationRun): Promise<void> {
     const isBetween = version > 0 && version < OWN_VERSION_MAX;
     if (presence === 'none' && !isBetween && isFirst) return;
     isFirst = false;
-    const now = run.clock.now();
+    const now = run.clock.monotonic();
     const versions = `${version} ${everstep}`;
     if (versions !== seen) giveUpAt = now + run.lockTimeoutMs;
     if (versions !== seen || presence === 'migrating') quietSince = now;

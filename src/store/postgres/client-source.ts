@@ -1,7 +1,7 @@
 // Sources of connections: our own pool, a caller's pool, or a new connection per operation. A new connection is set up before
 // it is handed out, and one that was idle for a while is tested.
 import pg from 'pg';
-import { type Clock, systemClock, type Timer } from '../../base/clock.js';
+import { type Clock, elapsedSince, type Moment, momentOf, systemClock, type Timer } from '../../base/clock.js';
 import { deferred } from '../../base/deferred.js';
 import { DatabaseAccessError, DatabaseUnavailableError, DBOSInitializationError } from '../../model/errors/errors.js';
 import type { ConnectionUse } from '../database.js';
@@ -89,12 +89,12 @@ interface PoolOptions extends SourceOptions {
 function clientsOf(pool: pg.Pool, options: PoolOptions): ClientSource {
   const { clock, hasHosts = false, growth } = options;
   const take = (): Promise<pg.PoolClient> => rerouted(hasHosts, () => checkOut(pool));
-  const idleSince = new WeakMap<object, { readonly at: number; readonly losses: number }>();
+  const idleSince = new WeakMap<object, { readonly moment: Moment; readonly losses: number }>();
   const sessions = new WeakMap<object, Session>();
   let losses = 0;
 
   function checkIn(client: pg.PoolClient, isBroken: boolean): void {
-    idleSince.set(client, { at: clock.now(), losses });
+    idleSince.set(client, { moment: momentOf(clock), losses });
     client.off('error', ignoreError);
     client.release(isBroken);
     growth?.returned();
@@ -111,7 +111,7 @@ function clientsOf(pool: pg.Pool, options: PoolOptions): ClientSource {
     if (idle === undefined) return true;
     // When one connection is lost, others were too, and would have to fall silent one after the other.
     if (idle.losses < losses) return false;
-    return clock.now() - idle.at < IDLE_MAX_MS || (await isAlive(client));
+    return elapsedSince(clock, idle.moment) < IDLE_MAX_MS || (await isAlive(client));
   }
 
   return {

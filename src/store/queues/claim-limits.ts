@@ -123,13 +123,20 @@ const isRunning = sql`
 
 type Rate = NonNullable<Limits['rate']>;
 
+/**
+ * How far the clocks of a database's servers may be apart. Starts that lie further ahead are from before the clock was set
+ * back: with them, a limit would allow none until the clock is there again.
+ */
+const AHEAD_MAX_MS = 1000;
+
 /** The latest starts within the period. Uses idx_workflow_status_rate_limited. */
 function latestStarts(scope: Scope, rate: Rate): Sql {
   return sql`
     SELECT p.started_at_epoch_ms AS at
     FROM ${workflows} AS p
     WHERE p.queue_name = ${scope.queueName} AND p.rate_limited = TRUE
-      AND p.started_at_epoch_ms > ${searchableNowMs} - CAST(${rate.periodMs} AS BIGINT) ${inPartition(scope)}
+      AND p.started_at_epoch_ms > ${searchableNowMs} - CAST(${rate.periodMs} AS BIGINT)
+      AND p.started_at_epoch_ms <= ${searchableNowMs} + CAST(${AHEAD_MAX_MS} AS BIGINT) ${inPartition(scope)}
     ORDER BY p.started_at_epoch_ms DESC
     LIMIT ${rate.max}`;
 }

@@ -253,12 +253,15 @@ export interface Owned {
   readonly owner: string;
 }
 
-/** The running workflows that an engine owns, except those claimed within the last `sinceMs`. */
+/** The running workflows that an engine owns, except those claimed within the last `sinceMs`, or ahead of a clock set back. */
 export async function findOwnedBy(database: Database, incarnationID: string, sinceMs: number): Promise<Owned[]> {
+  const since = sql`CAST(${sinceMs} AS BIGINT)`;
+  const isSettled =
+    sinceMs > 0 ? sql`AND (updated_at <= ${nowMs} - ${since} OR updated_at >= ${nowMs} + ${since})` : sql``;
   const found = await database.read(sql`
     SELECT workflow_uuid, owner_xid
     FROM ${workflows}
-    WHERE ${isOwnedBy(incarnationID)} AND updated_at <= ${nowMs} - CAST(${sinceMs} AS BIGINT)`);
+    WHERE ${isOwnedBy(incarnationID)} ${isSettled}`);
   return found.map((row) => ({ workflowID: row['workflow_uuid'] as string, owner: row['owner_xid'] as string }));
 }
 

@@ -262,12 +262,12 @@ function createPrivateFile(path: string): void {
 /** Retries `body` while another process locks the file, without blocking the event loop. */
 async function whileBusy<T>(options: SqliteOptions, body: () => T): Promise<T> {
   const clock = options.clock ?? systemClock;
-  const giveUpAt = clock.now() + (options.busyTimeoutMs ?? BUSY_TIMEOUT_MS);
+  const giveUpAt = clock.monotonic() + (options.busyTimeoutMs ?? BUSY_TIMEOUT_MS);
   for (let attempts = 1; ; attempts += 1) {
     try {
       return body();
     } catch (error) {
-      if (!isBusy(error) || clock.now() >= giveUpAt) throw error;
+      if (!isBusy(error) || clock.monotonic() >= giveUpAt) throw error;
       await sleep(clock, 1 + Math.random() * Math.min(attempts, BUSY_DELAY_MAX_MS));
     }
   }

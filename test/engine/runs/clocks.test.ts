@@ -76,6 +76,47 @@ forEachDialect((dialect) => {
     },
   );
 
+  test.each([-HOUR, HOUR])('waits and limits go on as before when the own clock is set by %i ms', async (byMs) => {
+    const clock = new ManualClock();
+    const { DBOS } = await createEngine(dialect, config, clock.settings);
+    const sleeper = DBOS.registerWorkflow(() => DBOS.sleep(1000), { name: 'sleeper' });
+    const flaky = { attempts: 0 };
+    const retried = DBOS.registerWorkflow(
+      () =>
+        DBOS.runStep(
+          async () => {
+            flaky.attempts += 1;
+            if (flaky.attempts === 1) throw new Error('not yet');
+          },
+          { name: 'flaky', retriesAllowed: true, intervalSeconds: 1 },
+        ),
+      { name: 'retried' },
+    );
+    await DBOS.launch();
+    await DBOS.registerQueue('limited', { rateLimit: { limitPerPeriod: 1, periodSec: 1 } });
+    clock.set(byMs);
+    const startedAt = clock.monotonic();
+
+    const handles = [
+      await DBOS.startWorkflow(sleeper, { workflowID: 'sleeper' })(),
+      await DBOS.startWorkflow(retried)(),
+      await DBOS.startWorkflow(sleeper, { queueName: 'limited' })(),
+      await DBOS.startWorkflow(sleeper, { queueName: 'limited' })(),
+      await DBOS.startWorkflow(sleeper, { queueName: 'limited', enqueueOptions: { delaySeconds: 2 } })(),
+    ];
+    const ended = Promise.all(handles.map((handle) => handle.getResult()));
+    let isOver = false;
+    void ended.then(() => (isOver = true));
+    await until(() => {
+      clock.advance(20);
+      return isOver || clock.monotonic() - startedAt > HOUR / 2;
+    });
+
+    expect(isOver).toBe(true);
+    const [timer] = (await DBOS.listWorkflowSteps('sleeper')) ?? [];
+    expect(Number(timer?.output)).toBeLessThan(startedAt + 60_000);
+  });
+
   test('a workflow is cancelled at its deadline by the database clock, where the own clock is ahead', async () => {
     const skewed = new SkewedClock(new ManualClock(), HOUR);
     const { DBOS } = await createEngine(dialect, config, skewed.settings);

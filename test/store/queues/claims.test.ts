@@ -237,6 +237,20 @@ describe('claims', () => {
       expect((await claim('me.5')).remainder.waitMs).toBe(400);
     });
 
+    test('a rate limit does not wait until the clock of the database is back where it was', async () => {
+      let now = 10_000_000;
+      const database = await dialect.create({ now: () => now });
+      await add(database, ...Array.from({ length: 3 }, () => queued()));
+      const limits: Limits = { concurrency: null, workerConcurrency: null, rate: { max: 1, periodMs: 1000 } };
+      const claim = (owner: string) => claimWorkflows(database, { ...CLAIM, owner, limits });
+      await claim('me.1');
+
+      now -= 3_600_000;
+
+      expect((await claim('me.2')).claimed.length).toBe(1);
+      expect((await claim('me.3')).remainder.waitMs).toBe(1000);
+    });
+
     test.each(['cancelled', 'dead-lettered', 'collected'] as const)(
       'a start that a rate limit has counted is counted although the workflow was %s',
       async (fate) => {

@@ -203,5 +203,16 @@ describe('lifecycle', () => {
       expect(await findOwnedBy(database, 'me', 60_000)).toEqual([{ workflowID: old.workflowID, owner: 'me.1' }]);
       expect(await findOwnedBy(database, 'me', 0)).toHaveLength(2);
     });
+
+    test('what an engine owns is found although the clock of the database was set back', async () => {
+      let now = 10_000_000;
+      const database = await dialect.create({ now: () => now });
+      await add(database, newWorkflow({ owner: 'me.1' }));
+
+      now -= 3_600_000;
+
+      expect(await findOwnedBy(database, 'me', 60_000)).toHaveLength(1);
+      expect(await findOwnedBy(database, 'me', 0)).toHaveLength(1);
+    });
   });
 });

@@ -85,7 +85,7 @@ export async function enqueueIn(
     );
   }
   const workflow = await toEnqueued(operator, options, given);
-  const tx = borrow(operator.database.dialect, connection);
+  const tx = await borrow(operator.database, connection);
   // On the same connection: if callers like this one hold the whole pool, waiting for a second one would deadlock.
   const reader: Reader = { read: (statement) => tx.run(statement) };
   await refuseMissingPartition(reader, workflow);
@@ -117,7 +117,7 @@ export async function sendIn(
 ): Promise<void> {
   checkMessage(outgoing);
   const message = await encodeMessage(operator.codec, outgoing, outgoing.serializationType);
-  const tx = borrow(operator.database.dialect, connection);
+  const tx = await borrow(operator.database, connection);
   const written = await tx.run(insertMessages([{ message }]));
   const [verdict] = await judgeAllMessages({ read: (statement) => tx.run(statement) }, [{ message }], written);
   if (verdict === 'missing') throw missingDestinations([message]);

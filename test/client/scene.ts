@@ -112,11 +112,16 @@ interface SqliteHandle {
   close(): unknown;
 }
 
-/** A handle of the runtime's own library where it has one, else of `better-sqlite3`, which is built for this runtime. */
+/** A handle of the library that Everstep uses: `better-sqlite3`, unless it was built for another runtime. */
 function openHandle(path: string): SqliteHandle {
-  const builtIn = process.getBuiltinModule('node:sqlite') as unknown as
-    { DatabaseSync: new (path: string) => SqliteHandle } | undefined;
-  return builtIn ? new builtIn.DatabaseSync(path) : new Database(path);
+  try {
+    return new Database(path);
+  } catch (error) {
+    const builtIn = process.getBuiltinModule('node:sqlite') as unknown as
+      { DatabaseSync: new (path: string) => SqliteHandle } | undefined;
+    if (!builtIn) throw error;
+    return new builtIn.DatabaseSync(path);
+  }
 }
 
 /** Resolves when the engine knows that somebody elsewhere waits for the workflow. On SQLite it need not know. */

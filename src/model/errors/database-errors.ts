@@ -58,6 +58,13 @@ export class DatabaseCorruptError extends DatabaseError {
   override readonly code = DatabaseCorruptError.code;
 }
 
+/** A connection to the file of the system database belongs to another copy of SQLite in this process. */
+export class SqliteCopiesError extends DatabaseError {
+  static override readonly code = 'SQLITE_COPIES';
+  override readonly name = 'SqliteCopiesError';
+  override readonly code = SqliteCopiesError.code;
+}
+
 /** The database was used after it was closed. */
 export class DatabaseClosedError extends DatabaseError {
   static override readonly code = 'DATABASE_CLOSED';

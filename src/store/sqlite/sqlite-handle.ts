@@ -20,6 +20,8 @@ export interface SqliteHandle {
 
 export interface SqliteLibrary {
   readonly name: 'node:sqlite' | 'better-sqlite3';
+  /** Of SQLite itself. */
+  readonly version: string;
   open(path: string): SqliteHandle;
 }
 
@@ -46,30 +48,41 @@ type BetterSqlite = new (path: string) => {
   close(): void;
 };
 
-/** The built-in library if there is one, else `better-sqlite3`. */
+/**
+ * `better-sqlite3` if it is installed, else the built-in library. The data sources for SQLite use `better-sqlite3`, and two
+ * copies of SQLite in one process do not see each other's locks on a file.
+ */
 export async function findSqliteLibrary(): Promise<SqliteLibrary> {
-  return nodeSqlite() ?? (await betterSqlite());
+  const builtIn = nodeSqlite();
+  return builtIn ? betterSqlite().catch(() => builtIn) : betterSqlite();
 }
 
 export function nodeSqlite(): SqliteLibrary | undefined {
   const library = process.getBuiltinModule('node:sqlite') as unknown as NodeSqlite | undefined;
   if (!library) return undefined;
-  return {
-    name: 'node:sqlite',
-    open(path) {
-      const handle = new library.DatabaseSync(path);
-      return {
-        prepare(text) {
-          const statement = handle.prepare(text);
-          // Otherwise it throws for an integer that is no safe one, when the statement has already taken effect.
-          statement.setReadBigInts(true);
-          return { all: (values) => statement.all(...values).map(withNumbers) };
-        },
-        exec: (text) => handle.exec(text),
-        close: () => handle.close(),
-      };
-    },
+  const open = (path: string): SqliteHandle => {
+    const handle = new library.DatabaseSync(path);
+    return {
+      prepare(text) {
+        const statement = handle.prepare(text);
+        // Otherwise it throws for an integer that is no safe one, when the statement has already taken effect.
+        statement.setReadBigInts(true);
+        return { all: (values) => statement.all(...values).map(withNumbers) };
+      },
+      exec: (text) => handle.exec(text),
+      close: () => handle.close(),
+    };
   };
+  return { name: 'node:sqlite', version: versionOf(open), open };
+}
+
+function versionOf(open: SqliteLibrary['open']): string {
+  const handle = open(':memory:');
+  try {
+    return handle.prepare('SELECT sqlite_version() AS version').all([])[0]?.['version'] as string;
+  } finally {
+    handle.close();
+  }
 }
 
 /** As `better-sqlite3` returns them: integers beyond 2^53 lose digits. */
@@ -79,33 +92,11 @@ function withNumbers(row: Record<string, unknown>): Row {
 }
 
 export async function betterSqlite(): Promise<SqliteLibrary> {
-  const Library = await loadBetterSqlite();
-  return {
-    name: 'better-sqlite3',
-    open(path) {
-      const handle = new Library(path);
-      return {
-        prepare(text) {
-          const statement = handle.prepare(text);
-          if (statement.reader) return { all: (values) => statement.all(...values) };
-          return {
-            all(values) {
-              statement.run(...values);
-              return [];
-            },
-          };
-        },
-        exec: (text) => handle.exec(text),
-        close: () => handle.close(),
-      };
-    },
-  };
-}
-
-async function loadBetterSqlite(): Promise<BetterSqlite> {
   try {
     const { default: Library } = await import('better-sqlite3');
-    return Library;
+    const open = (path: string): SqliteHandle => openBetterSqlite(Library, path);
+    // Loads the native part too, which may have been built for another runtime.
+    return { name: 'better-sqlite3', version: versionOf(open), open };
   } catch (cause) {
     throw new SqliteDriverMissingError(
       `Node ${process.versions.node} has no built-in SQLite, and loading the package "better-sqlite3" failed. ` +
@@ -113,6 +104,24 @@ async function loadBetterSqlite(): Promise<BetterSqlite> {
       { cause },
     );
   }
+}
+
+function openBetterSqlite(Library: BetterSqlite, path: string): SqliteHandle {
+  const handle = new Library(path);
+  return {
+    prepare(text) {
+      const statement = handle.prepare(text);
+      if (statement.reader) return { all: (values) => statement.all(...values) };
+      return {
+        all(values) {
+          statement.run(...values);
+          return [];
+        },
+      };
+    },
+    exec: (text) => handle.exec(text),
+    close: () => handle.close(),
+  };
 }
 
 /** A parameter in a form that both libraries bind with the right SQLite type. */

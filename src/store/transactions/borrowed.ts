@@ -2,7 +2,8 @@
 // caller.
 import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
 import { type Dialect, render, type Sql } from '../../sql/sql.js';
-import type { Executor, Row } from '../database.js';
+import type { Database, Executor, Row } from '../database.js';
+import { refuseOtherCopy } from '../sqlite/copies-of-sqlite.js';
 import { toBindValue } from '../sqlite/sqlite-handle.js';
 
 /** A `pg` client, perhaps in a transaction. */
@@ -18,7 +19,10 @@ export interface BorrowedSqliteHandle {
 export type BorrowedConnection = BorrowedPostgresClient | BorrowedSqliteHandle;
 
 /** Runs statements on the caller's connection, which must be to the same kind of database. */
-export function borrow(dialect: Dialect, connection: BorrowedConnection): Executor {
+export async function borrow(database: Database, connection: BorrowedConnection): Promise<Executor> {
+  const { dialect } = database;
+  if (dialect.name === 'sqlite' && 'prepare' in connection)
+    await refuseOtherCopy(database, async (text) => connection.prepare(text).all() as Row[]);
   return { dialect, run: (statement) => runOn(dialect, connection, statement) };
 }
 

@@ -6,6 +6,7 @@ import { idents, render, type Rendered, setting, sql, type Sql, table, type Toke
 import { stepColumns } from '../columns.js';
 import type { Database, Row } from '../database.js';
 import { isPostgres } from '../postgres/is-postgres.js';
+import { refuseOtherCopy } from '../sqlite/copies-of-sqlite.js';
 import { SqliteDatabase } from '../sqlite/sqlite-database.js';
 import { type Checkpoint, insertCheckpoints } from '../runs/steps.js';
 import { isPending } from '../runs/states.js';
@@ -105,5 +106,7 @@ async function isSameFile(database: SqliteDatabase, query: Query): Promise<boole
   if (typeof path !== 'string' || path === '' || database.path === ':memory:') return false;
   const here = statSync(database.path, { throwIfNoEntry: false });
   const there = statSync(path, { throwIfNoEntry: false });
-  return here !== undefined && there?.ino === here.ino && there.dev === here.dev;
+  if (here === undefined || there?.ino !== here.ino || there.dev !== here.dev) return false;
+  await refuseOtherCopy(database, (text) => query(text, []));
+  return true;
 }

@@ -12,7 +12,6 @@ import {
 import { sql } from '../../../src/sql/sql.js';
 import { migrate } from '../../../src/store/migrations/migrate.js';
 import { SqliteDatabase } from '../../../src/store/sqlite/sqlite-database.js';
-import { findSqliteLibrary, nodeSqlite } from '../../../src/store/sqlite/sqlite-handle.js';
 import { findWorkflows, insertWorkflows } from '../../../src/store/runs/workflows.js';
 import { onlyOn } from '../../rig/dialects.js';
 import { until } from '../../rig/manual-clock.js';
@@ -28,13 +27,6 @@ describe('SqliteDatabase', () => {
         FROM pragma_journal_mode, pragma_synchronous, pragma_foreign_keys`);
 
       expect(settings).toEqual({ journal_mode: 'wal', synchronous: 2, foreign_keys: 1 });
-    });
-
-    test('the library is the one built into Node where there is one', async () => {
-      const hasBuiltIn = process.getBuiltinModule('node:sqlite') !== undefined;
-
-      expect((await findSqliteLibrary()).name).toBe(hasBuiltIn ? 'node:sqlite' : 'better-sqlite3');
-      expect(nodeSqlite() !== undefined).toBe(hasBuiltIn);
     });
 
     test('a new file, and those beside it, are for its owner only', async () => {

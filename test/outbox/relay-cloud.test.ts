@@ -1,11 +1,13 @@
 // The targets whose brokers cannot be started here: Kafka and SQS, against brokers in memory.
 import type { SendMessageBatchCommand, SQSClient } from '@aws-sdk/client-sqs';
-import type { ProducerBatch } from 'kafkajs';
+import type { ProducerBatch, RecordMetadata } from 'kafkajs';
 import { describe, expect, test } from 'vitest';
+import { deferred } from '../../src/base/deferred.js';
 import { newID } from '../../src/base/ids.js';
 import { kafka, type KafkaProducer } from '../../src/outbox/relays/kafka.js';
 import type { RelayMessage } from '../../src/outbox/relays/target.js';
 import { sqs } from '../../src/outbox/relays/sqs.js';
+import { until } from '../crash/processes.js';
 import { type Arrived, describeTarget, isEmpty, publish, relaying, sendTo } from './relay-conformance.js';
 
 /** What `kafkajs` makes of a broker's answer. What may be over in a moment it has repeated before. */
@@ -161,6 +163,113 @@ describe('Kafka', () => {
     const sendBatch = () => Promise.reject(Object.assign(new Error(), { name: 'KafkaJSNonRetriableError', cause }));
 
     expect(await sendTo(kafka({ sendBatch }))).toMatchObject({ kind: 'unavailable' });
+  });
+});
+
+/** Opens producers of the broker, each as the plan says. */
+class Opener {
+  readonly opened: Producer[] = [];
+  readonly #broker: FakeBroker;
+  readonly #plan: ((producer: Producer) => Promise<Producer>)[];
+
+  constructor(broker: FakeBroker, plan: ((producer: Producer) => Promise<Producer>)[] = []) {
+    this.#broker = broker;
+    this.#plan = plan;
+  }
+
+  readonly open = (): Promise<Producer> => {
+    const producer = new Producer(this.#broker);
+    this.opened.push(producer);
+    return (this.#plan.shift() ?? ((connected) => Promise.resolve(connected)))(producer);
+  };
+}
+
+/** Like that of `kafkajs`: after one of its topics was deleted, it knows of none. */
+class Producer implements KafkaProducer {
+  readonly #broker: FakeBroker;
+  readonly #onDisconnect: (() => void)[] = [];
+  readonly #topics = new Set<string>();
+  isConnected = true;
+
+  constructor(broker: FakeBroker) {
+    this.#broker = broker;
+  }
+
+  readonly on = ((_: string, listener: () => void) => void this.#onDisconnect.push(listener)) as never;
+
+  async sendBatch(batch: ProducerBatch): Promise<RecordMetadata[]> {
+    if (!this.isConnected) throw new Error('The producer is disconnected');
+    const topics = (batch.topicMessages ?? []).map(({ topic }) => topic);
+    for (const topic of [...this.#topics, ...topics]) this.#broker.of(topic);
+    for (const topic of topics) this.#topics.add(topic);
+    return this.#broker.producer().sendBatch(batch);
+  }
+
+  async disconnect(): Promise<void> {
+    this.isConnected = false;
+    for (const listener of this.#onDisconnect) listener();
+  }
+}
+
+describe('Producers of Kafka that the relay opens', () => {
+  const broker = new FakeBroker(UNKNOWN_TOPIC);
+
+  test('are opened again after the first could not connect', async () => {
+    const topic = broker.create();
+    const refuse = () => Promise.reject(new Error('ECONNREFUSED'));
+    const opener = new Opener(broker, [refuse, refuse]);
+    const scene = await relaying(kafka(opener.open, { topic }));
+
+    await publish(scene, [1]);
+    await isEmpty(scene);
+
+    expect(opener.opened).toHaveLength(3);
+    expect(broker.places.get(topic)).toHaveLength(1);
+  });
+
+  test('are opened again after the first did not connect in time, and it is closed when it does', async () => {
+    const topic = broker.create();
+    const late = deferred<void>();
+    const opener = new Opener(broker, [(producer) => late.promise.then(() => producer)]);
+    const scene = await relaying(kafka(opener.open, { topic, timeout: 20 }));
+
+    await publish(scene, [1]);
+    await isEmpty(scene);
+    late.resolve();
+    await until('the late one is closed', () => opener.opened[0]?.isConnected === false);
+
+    expect(opener.opened.map(({ isConnected }) => isConnected)).toEqual([false, true]);
+  });
+
+  test('are opened again after one was disconnected, and closed at shutdown', async () => {
+    const topic = broker.create();
+    const opener = new Opener(broker);
+    const scene = await relaying(kafka(opener.open, { topic }));
+    await publish(scene, [1]);
+    await isEmpty(scene);
+
+    await opener.opened[0]?.disconnect();
+    await publish(scene, [2]);
+    await isEmpty(scene);
+    const last = opener.opened.at(-1);
+    expect(last?.isConnected).toBe(true);
+    await scene.DBOS.shutdown();
+
+    expect(opener.opened).toHaveLength(2);
+    expect(last?.isConnected).toBe(false);
+  });
+
+  test('know their topics again after one of them was deleted', async () => {
+    const [topic, deleted] = [broker.create(), broker.create()];
+    const opener = new Opener(broker);
+    const target = kafka(opener.open, { topic: ({ headers }) => headers['topic'] ?? topic });
+    const to = (name: string) => sendTo(target, { headers: { topic: name } });
+    expect([await to(topic), await to(deleted)]).toEqual([{ kind: 'ok' }, { kind: 'ok' }]);
+
+    broker.places.delete(deleted);
+    const results = [await to(topic), await to(topic), await to(deleted), await to(topic)];
+
+    expect(results.map(({ kind }) => kind)).toEqual(['unavailable', 'ok', 'retry', 'ok']);
   });
 });
 

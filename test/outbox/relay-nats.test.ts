@@ -97,4 +97,24 @@ describe.skipIf(!hasPrograms('nats-server'))('NATS JetStream', () => {
     expect(await arrivedIn(name)).toHaveLength(150);
     expect((await outbox.dlq.list()).letters).toMatchObject([{ topic: 'order.placed', key: 'bad', reason }]);
   });
+
+  test('connects again after a connection was closed, and closes it at shutdown', async () => {
+    const name = await createStream();
+    const opened: NatsConnection[] = [];
+    const connecting = async (): Promise<NatsConnection> => {
+      opened.push(await open());
+      return opened.at(-1) as NatsConnection;
+    };
+    const scene = await relaying(nats(connecting, { subject: `${name}.a` }));
+    await scene.source.runTransaction(() => scene.outbox.publish('order.placed', 1), { name: 'publish' });
+    await isEmpty(scene);
+
+    await opened[0]?.close();
+    await scene.source.runTransaction(() => scene.outbox.publish('order.placed', 2), { name: 'publish' });
+    await isEmpty(scene);
+    await scene.DBOS.shutdown();
+
+    expect(await arrivedIn(name)).toHaveLength(2);
+    expect(opened.map((one) => one.isClosed())).toEqual([true, true]);
+  });
 });

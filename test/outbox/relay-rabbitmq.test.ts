@@ -124,6 +124,40 @@ describe.skipIf(!hasPrograms('rabbitmq-server', 'epmd'))('RabbitMQ', () => {
     expect(opened).toBe(2);
     expect((await scene.outbox.dlq.list()).letters).toEqual([]);
   });
+
+  test('a connection that never opens is given up, and another one is opened', async () => {
+    const queue = newID();
+    await (await open()).assertQueue(queue);
+    let opened = 0;
+    const hanging = (): Promise<ConfirmChannel> => {
+      opened += 1;
+      return opened === 1 ? new Promise(() => {}) : open();
+    };
+    const scene = await relaying(rabbitMQ(hanging, { routingKey: queue, timeout: '500ms' }));
+
+    await publish(scene, [1]);
+    await isEmpty(scene);
+
+    expect(await arrivedIn(queue)).toHaveLength(1);
+  });
+
+  test('the channel that was opened is closed at shutdown', async () => {
+    const queue = newID();
+    await (await open()).assertQueue(queue);
+    let isClosed = false;
+    const closing = async (): Promise<ConfirmChannel> => {
+      const channel = await open();
+      channel.on('close', () => (isClosed = true));
+      return channel;
+    };
+    const scene = await relaying(rabbitMQ(closing, { routingKey: queue }));
+    await publish(scene, [1]);
+    await isEmpty(scene);
+
+    await scene.DBOS.shutdown();
+
+    expect(isClosed).toBe(true);
+  });
 });
 
 interface Internal {

@@ -1,5 +1,6 @@
 // All consumers of an outbox in this process, with what wakes them.
 import type { ClientConfig } from 'pg';
+import type { DLogger } from '../../base/log.js';
 import type { Deadline } from '../../base/time-limit.js';
 import type { Handoff } from '../../engine/plugin.js';
 import type { QueueParameters } from '../../model/queues.js';
@@ -29,14 +30,20 @@ export interface ServingOptions {
 /** Covers lost notifications. Without notifications it is how late a message may be. */
 const POLL_MS = 10_000;
 const POLL_UNNOTIFIED_MS = 1000;
+/** How long the targets of relays may take to close their connections. */
+const CLOSE_MS = 5000;
 
 export class Serving {
+  readonly #logger: DLogger;
   readonly #consumers: readonly Consumer[];
+  readonly #closers: readonly (() => Promise<void>)[];
   readonly #wakeUps: WakeUps;
 
   constructor(options: ServingOptions) {
     const { engine, database, tables, listenConfig, renderError, subscriptions } = options;
     const { clock, logger } = engine;
+    this.#logger = logger;
+    this.#closers = subscriptions.flatMap((one) => (one.kind === 'handler' && one.close) || []);
     const isNotified = database.driver.dialect === 'sqlite' || listenConfig !== undefined;
     const host: ConsumerHost = {
       clock,
@@ -71,6 +78,10 @@ export class Serving {
   async stop(deadline: Deadline): Promise<void> {
     const stopping = this.#consumers.map((consumer) => consumer.stop(deadline));
     await Promise.all([...stopping, deadline.settles(this.#wakeUps.stop())]);
+    const closed = Promise.all(this.#closers.map((close) => close()));
+    if (!(await deadline.within(CLOSE_MS).settles(closed))) {
+      this.#logger.warn("A relay's connection was not closed in time.");
+    }
   }
 }
 

@@ -29,6 +29,8 @@ export type Subscription =
       readonly settings: HandlerSettings;
       /** The handler gets the payload as bytes. */
       readonly isRaw: boolean;
+      /** Called after the consumers have stopped. */
+      readonly close?: () => Promise<void>;
     }
   | {
       readonly kind: 'workflow';
@@ -50,10 +52,16 @@ export function handlerSubscription(
     handler,
     options,
     isRaw = false,
-  }: { readonly handler: Handler<unknown>; readonly options: HandlerOptions; readonly isRaw?: boolean },
+    close,
+  }: {
+    readonly handler: Handler<unknown>;
+    readonly options: HandlerOptions;
+    readonly isRaw?: boolean;
+    readonly close?: () => Promise<void>;
+  },
 ): Subscription {
   const settings = handlerSettings(options, source);
-  return { kind: 'handler', topic, name: options.subscription, handler, settings, isRaw };
+  return { kind: 'handler', topic, name: options.subscription, handler, settings, isRaw, ...(close && { close }) };
 }
 
 export function workflowSubscription(

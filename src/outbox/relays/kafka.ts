@@ -2,11 +2,13 @@
 // per key is kept.
 import type { Duration } from '../../base/duration.js';
 import type { Message, Producer } from 'kafkajs';
+import { Connection } from './connection.js';
 import {
   bufferOf,
   OK,
   type PerMessage,
   type RelayMessage,
+  type RelayResult,
   type RelayTarget,
   settingOf,
   targetOptions,
@@ -21,14 +23,23 @@ export interface KafkaTargetOptions {
   readonly topic?: PerMessage<string>;
   /** Default: the ordering key. */
   readonly key?: PerMessage<string | undefined>;
-  /** How long a batch may take. Default: 30s, because `kafkajs` tries again for 10. */
+  /** How long opening a producer, or sending a batch, may take. Default: 30s, because `kafkajs` tries again for 10. */
   readonly timeout?: Duration;
 }
 
 const OPTIONS = targetOptions('topic', 'key');
 
-/** The part of a `kafkajs` producer that is used. It must be connected. */
-export type KafkaProducer = Pick<Producer, 'sendBatch'>;
+/** The part of a `kafkajs` producer that is used. */
+export type KafkaProducer = Pick<Producer, 'sendBatch'> & Partial<Pick<Producer, 'on' | 'disconnect'>>;
+
+/** A connected producer, or how to open one: then another is opened after it was disconnected. */
+export type KafkaProducerSource = KafkaProducer | (() => Promise<KafkaProducer>);
+
+interface OpenProducer {
+  readonly producer: KafkaProducer;
+  /** The topics that it has sent to. */
+  readonly topics: Set<string>;
+}
 
 interface KafkaRecord {
   readonly topic: string;
@@ -56,31 +67,40 @@ const ABOUT_MESSAGE: readonly unknown[] = [
   87, // INVALID_RECORD
 ];
 
-export function kafka(producer: KafkaProducer, options: KafkaTargetOptions = {}): RelayTarget<unknown> {
+export function kafka(source: KafkaProducerSource, options: KafkaTargetOptions = {}): RelayTarget<unknown> {
   const timeoutMs = timeoutMsOf(options, OPTIONS, TIMEOUT_MS);
-  /** The topics that the producer has sent to. */
-  const topics = new Set<string>();
+  const producers = new Connection<KafkaProducer, OpenProducer>(source, {
+    timeoutMs,
+    begin(producer, lose) {
+      producer.on?.('producer.disconnect', lose);
+      return { producer, topics: new Set() };
+    },
+    end: async (producer) => producer.disconnect?.(),
+  });
   const target: RelayTarget<KafkaRecord> = {
     name: 'Kafka',
     cloudEventsPrefix: 'ce_',
     build: (message) => toRecord(message, options),
     // A batch is sent whole or not at all, and one with a topic that does not exist takes as long as a timeout.
     placeOf: ({ topic }) => topic,
-    async publish(records, signal) {
-      const topic = records[0]?.topic ?? '';
-      const topicMessages = [{ topic, messages: records.map(({ message }) => message) }];
-      try {
-        await within(producer.sendBatch({ acks: ACKS, timeout: timeoutMs, topicMessages }), timeoutMs, signal);
-        topics.add(topic);
-        return records.map(() => OK);
-      } catch (error) {
-        const code = brokerCode(error);
-        // A producer asks about all topics that it has sent to at once. After one of them was deleted it knows of none.
-        const isForgotten = code === UNKNOWN_TOPIC && topics.has(topic);
-        const isKnown = ABOUT_TOPIC.includes(code) || (ABOUT_MESSAGE.includes(code) && records.length === 1);
-        return records.map(() => (isKnown && !isForgotten ? { kind: 'retry', error } : unavailable(error)));
-      }
-    },
+    publish: (records, signal) =>
+      producers.use(signal, async ({ producer, topics }, lose): Promise<readonly RelayResult[]> => {
+        const topic = records[0]?.topic ?? '';
+        const topicMessages = [{ topic, messages: records.map(({ message }) => message) }];
+        try {
+          await within(producer.sendBatch({ acks: ACKS, timeout: timeoutMs, topicMessages }), timeoutMs, signal);
+          topics.add(topic);
+          return records.map(() => OK);
+        } catch (error) {
+          const code = brokerCode(error);
+          // A producer asks about all topics that it has sent to at once. After one of them was deleted it knows of none.
+          const isForgotten = code === UNKNOWN_TOPIC && topics.has(topic);
+          if (isForgotten) lose();
+          const isKnown = ABOUT_TOPIC.includes(code) || (ABOUT_MESSAGE.includes(code) && records.length === 1);
+          return records.map(() => (isKnown && !isForgotten ? { kind: 'retry', error } : unavailable(error)));
+        }
+      }),
+    close: () => producers.close(),
   };
   return target;
 }

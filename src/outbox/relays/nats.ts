@@ -1,10 +1,11 @@
 // Publishes to NATS JetStream: a message has arrived when its stream acknowledges it. The stream drops a repeated message
 // ID within its duplicate window.
 import type { Duration } from '../../base/duration.js';
-import type { JetStreamClient, JetStreamPublishOptions } from '@nats-io/jetstream';
-import { headers as natsHeaders, type MsgHdrs } from '@nats-io/transport-node';
+import { jetstream, type JetStreamClient, type JetStreamPublishOptions } from '@nats-io/jetstream';
+import { headers as natsHeaders, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
 import { OutboxRelayError } from '../../model/errors/errors.js';
 import { shown } from '../../model/validation/validation.js';
+import { Connection } from './connection.js';
 import {
   bufferOf,
   OK,
@@ -23,7 +24,7 @@ import {
 export interface NatsTargetOptions {
   /** Default: the topic. */
   readonly subject?: PerMessage<string>;
-  /** How long an acknowledgement, may take. Default: 10s. */
+  /** How long connecting, or an acknowledgement, may take. Default: 10s. */
   readonly timeout?: Duration;
 }
 
@@ -33,15 +34,27 @@ const CLOUD_EVENTS_PREFIX = 'ce-';
 
 type Publishing = Pick<JetStreamClient, 'publish'>;
 
+/** A JetStream client, or how to connect: then it connects again after the connection was closed. */
+export type NatsSource = Publishing | (() => Promise<NatsConnection>);
+
 interface Built {
   readonly subject: string;
   readonly payload: Buffer;
   readonly settings: Partial<JetStreamPublishOptions>;
 }
 
-export function nats(client: Publishing, options: NatsTargetOptions = {}): RelayTarget<unknown> {
+export function nats(source: NatsSource, options: NatsTargetOptions = {}): RelayTarget<unknown> {
   const timeoutMs = timeoutMsOf(options, OPTIONS);
-  const send = async ({ subject, payload, settings }: Built, signal: AbortSignal) => {
+  const connections = new Connection<Publishing | NatsConnection, Publishing>(source, {
+    timeoutMs,
+    begin(given, lose) {
+      if (!('closed' in given)) return given;
+      void given.closed().then(lose);
+      return jetstream(given);
+    },
+    end: async (given) => 'closed' in given && given.close(),
+  });
+  const send = async (client: Publishing, { subject, payload, settings }: Built, signal: AbortSignal) => {
     try {
       await within(client.publish(subject, payload, settings), timeoutMs, signal);
       return OK;
@@ -57,7 +70,9 @@ export function nats(client: Publishing, options: NatsTargetOptions = {}): Relay
       const settings = { msgID: message.messageID, headers: headersOf(message), timeout: timeoutMs };
       return { subject: settingOf('subject', subject, message), payload: bufferOf(message), settings };
     },
-    publish: (messages, signal) => Promise.all(messages.map((message) => send(message, signal))),
+    publish: (messages, signal) =>
+      connections.use(signal, (client) => Promise.all(messages.map((message) => send(client, message, signal)))),
+    close: () => connections.close(),
   };
   return target;
 }

@@ -53,6 +53,7 @@ export function rabbitMQ(source: ConfirmChannelSource, options: RabbitMQTargetOp
   const channels = new Connection<ConfirmChannel, RelayChannel>(source, {
     timeoutMs,
     begin: (channel, lose) => new RelayChannel(channel, lose),
+    end: (channel) => channel.close(),
   });
   // What is in flight is lost when one message makes the broker close the channel, so nothing else may be.
   const turn = new Mutex();
@@ -65,6 +66,7 @@ export function rabbitMQ(source: ConfirmChannelSource, options: RabbitMQTargetOp
       await channels.use(signal, async () => {});
       return turn.run(() => channels.use(signal, (channel) => channel.publishAll(messages, timeoutMs, signal)));
     },
+    close: () => channels.close(),
   };
   return target;
 }

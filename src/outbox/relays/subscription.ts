@@ -34,5 +34,11 @@ export function relaySubscription(
     );
   }
   const handler = relayHandler({ target, envelope, batch, logger });
-  return handlerSubscription(source, topic, { handler, options: { ...rest, batch, workers: batch }, isRaw: true });
+  const close = async (): Promise<void> => target.close?.();
+  return handlerSubscription(source, topic, {
+    handler,
+    options: { ...rest, batch, workers: batch },
+    isRaw: true,
+    close,
+  });
 }

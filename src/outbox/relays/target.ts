@@ -50,6 +50,8 @@ export interface RelayTarget<Built = RelayMessage> {
   placeOf?(built: Built): string;
   /** Publishes the messages, in order, and returns a result for each. If it throws, none has an answer. */
   publish(messages: readonly Built[], signal: AbortSignal): Promise<readonly RelayResult[]>;
+  /** Called at shutdown: closes the connections that the target has opened. */
+  close?(): Promise<void>;
 }
 
 export const OK: RelayResult = { kind: 'ok' };

@@ -5,7 +5,7 @@ export default tseslint.config(
     ignores: [
       'dist',
       'coverage',
-      'src/store/migrations/embedded.ts',
+      'src/database/migrations/embedded.ts',
       '**/*.mjs',
       'scripts/*.d.ts',
       'eslint.config.js',
@@ -35,15 +35,15 @@ export default tseslint.config(
       'no-empty': ['error', { allowEmptyCatch: false }],
       'no-restricted-globals': [
         'error',
-        { name: 'setTimeout', message: 'Time goes through base/clock.ts.' },
-        { name: 'setInterval', message: 'Time goes through base/clock.ts.' },
+        { name: 'setTimeout', message: 'Time goes through kernel/base/clock.ts.' },
+        { name: 'setInterval', message: 'Time goes through kernel/base/clock.ts.' },
       ],
       eqeqeq: ['error', 'always', { null: 'ignore' }],
       'no-restricted-exports': ['error', { restrictDefaultExports: { direct: true, named: true, defaultFrom: true } }],
     },
   },
   {
-    files: ['test/**', 'bench/**', 'examples/**', 'vitest.config.ts', 'src/base/clock.ts'],
+    files: ['test/**', 'bench/**', 'examples/**', 'vitest.config.ts', 'src/kernel/base/clock.ts'],
     rules: {
       'no-restricted-globals': 'off',
       'max-lines': 'off',

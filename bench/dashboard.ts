@@ -1,12 +1,12 @@
 // The dashboard on a long history: how long until the list is there, how long each route takes, and how many statements
 // the database gets while one person looks. BENCH_ROWS=100000 for a quick look.
 import { setTimeout as pause } from 'node:timers/promises';
-import { createAdmin } from '../src/admin/admin.js';
-import { internals } from '../src/base/internals.js';
-import { silentLogger } from '../src/base/log.js';
-import { DBOSClient } from '../src/client/client.js';
-import { createDBOS } from '../src/facade/dbos.js';
-import { sql, table } from '../src/sql/sql.js';
+import { createAdmin } from '../src/faces/http/admin.js';
+import { internals } from '../src/kernel/base/internals.js';
+import { silentLogger } from '../src/kernel/base/log.js';
+import { DBOSClient } from '../src/faces/client/client.js';
+import { createDBOS } from '../src/faces/library/dbos.js';
+import { sql, table } from '../src/kernel/sql/sql.js';
 import { measureRoutes } from './dashboard/routes.js';
 import { measureVisit } from './dashboard/visit.js';
 import { openDatabases } from './engine/databases.js';

@@ -3,13 +3,13 @@
 //   BENCH_ROWS=1000000  rows of the journal for the last figure (10 million by default)
 //   BENCH_ROUNDS=40     of each level: more make differences of a few percent visible (8 by default)
 import pg from 'pg';
-import { silentLogger } from '../src/base/log.js';
-import { createDBOS } from '../src/facade/dbos.js';
-import { HISTORY_LEVELS, type HistoryLevel } from '../src/model/history.js';
-import { ident, sql, table } from '../src/sql/sql.js';
-import { tailJournal } from '../src/store/journal/history.js';
-import { PostgresDatabase } from '../src/store/postgres/postgres-database.js';
-import { SqliteDatabase } from '../src/store/sqlite/sqlite-database.js';
+import { silentLogger } from '../src/kernel/base/log.js';
+import { createDBOS } from '../src/faces/library/dbos.js';
+import { HISTORY_LEVELS, type HistoryLevel } from '../src/features/history/event.js';
+import { ident, sql, table } from '../src/kernel/sql/sql.js';
+import { tailJournal } from '../src/features/history/history.sql.js';
+import { PostgresDatabase } from '../src/database/postgres/postgres-database.js';
+import { SqliteDatabase } from '../src/database/sqlite/sqlite-database.js';
 import { type Databases, openDatabases } from './engine/databases.js';
 import { ServerCounter } from './engine/statements.js';
 import { median, perSecond, printTable, timed } from './report.js';

@@ -1,8 +1,8 @@
 // Parked workflows on Postgres: what a million of them cost one process, and how late they continue. PARKED sets how many.
-import { internals } from '../src/base/internals.js';
-import { silentLogger } from '../src/base/log.js';
-import { createDBOS, type DBOSInstance } from '../src/facade/dbos.js';
-import { topics } from '../src/store/notify/topics.js';
+import { internals } from '../src/kernel/base/internals.js';
+import { silentLogger } from '../src/kernel/base/log.js';
+import { createDBOS, type DBOSInstance } from '../src/faces/library/dbos.js';
+import { topics } from '../src/database/notify/topics.js';
 import { openDatabases } from './engine/databases.js';
 import { compiledPath, compileWorkers } from './engine/preparations.js';
 import { ScriptProcess } from './engine/workers.js';

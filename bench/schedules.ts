@@ -1,9 +1,9 @@
 // Ten thousand schedules in one process: its launch, its rest, and how late those are fired that are due together.
-import { internals } from '../src/base/internals.js';
-import { silentLogger } from '../src/base/log.js';
-import { createDBOS, type DBOSInstance } from '../src/facade/dbos.js';
-import { sql, table } from '../src/sql/sql.js';
-import type { Database } from '../src/store/database.js';
+import { internals } from '../src/kernel/base/internals.js';
+import { silentLogger } from '../src/kernel/base/log.js';
+import { createDBOS, type DBOSInstance } from '../src/faces/library/dbos.js';
+import { sql, table } from '../src/kernel/sql/sql.js';
+import type { Database } from '../src/database/database.js';
 import { openDatabases } from './engine/databases.js';
 import { noteStatements } from './engine/statements.js';
 import { median, type Measurement, printTable, timed } from './report.js';

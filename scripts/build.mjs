@@ -15,11 +15,11 @@ runSteps([['dashboard', 'vite', 'build', '-c', 'dashboard/vite.config.ts', 'dash
 runSteps([['types of others', process.execPath, 'scripts/declarations.mjs']]);
 // The declarations read the same in both formats. What they mean depends on the nearest package.json.
 copyDeclarations('dist', 'dist/cjs');
-for (const name of ['main', 'dbos']) chmodSync(`dist/cli/${name}.js`, 0o755);
+for (const name of ['main', 'dbos']) chmodSync(`dist/faces/cli/${name}.js`, 0o755);
 writeFileSync('dist/cjs/package.json', '{ "type": "commonjs", "sideEffects": false }\n');
 
 function copyDeclarations(from, to) {
   const files = readdirSync(from, { recursive: true, encoding: 'utf8' });
-  const isCopied = (file) => file.endsWith('.d.ts') && !/^(?:cjs|cli|dashboard)[/\\]/.test(file);
+  const isCopied = (file) => file.endsWith('.d.ts') && !/^(?:cjs|faces[/\\]cli|dashboard)[/\\]/.test(file);
   for (const file of files.filter(isCopied)) cpSync(join(from, file), join(to, file));
 }

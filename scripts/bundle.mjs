@@ -4,6 +4,7 @@
 // require, and `yaml` calls `require`, which fails in bundles.
 import { readFileSync } from 'node:fs';
 import { build } from 'vite';
+import { kindOf } from './layers.mjs';
 
 const { exports, bin, dependencies, peerDependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
 
@@ -13,17 +14,17 @@ const { exports, bin, dependencies, peerDependencies } = JSON.parse(readFileSync
  */
 const APART = [
   [
-    /^src\/store\/(?:postgres\/(?!is-postgres|silence|postgres-errors|postgres-url|advisory-locks)|migrations\/create-)/,
+    /^src\/database\/(?:postgres\/(?!is-postgres|silence|postgres-errors|postgres-url|advisory-locks)|migrations\/create-)/,
     'postgres',
   ],
-  [/^src\/store\/migrations\/(?!schema-name)/, 'migrations'],
-  [/^src\/store\/config\/yaml\.ts$/, 'yaml'],
-  [/^src\/facade\/workflow-queue\.ts$/, 'client'],
+  [/^src\/database\/migrations\/(?!schema-name)/, 'migrations'],
+  [/^src\/database\/config\/yaml\.ts$/, 'yaml'],
+  [/^src\/faces\/library\/workflow-queue\.ts$/, 'client'],
 ];
-/** Rooms that are always loaded together, without what the client does not use. The others have a file each. */
+/** Layers that are always loaded together, without what the client does not use. The others have a file each. */
 const TOGETHER = {
-  core: ['base', 'model', 'codec', 'sql'],
-  store: ['store', 'control'],
+  core: ['base', 'kernel'],
+  store: ['partitions', 'database', 'rows', 'verbs'],
 };
 
 const paths = [...Object.values(exports).flatMap((entry) => entry.import?.default ?? []), ...Object.values(bin)];
@@ -54,10 +55,10 @@ function chunkOf(id, { getModuleInfo }) {
   const [, dependency] = /^(?:.*\/)?node_modules\/([^/]+)\//.exec(path) ?? [];
   if (dependency) return dependency === 'yaml' ? 'yaml' : 'core';
   if (isEntry.has(path)) return undefined;
-  const [, room] = /^src\/([^/]+)\//.exec(path) ?? [];
-  const isShared = Object.values(TOGETHER).some((rooms) => rooms.includes(room));
+  const layer = kindOf(path.replace('src/', ''));
+  const isShared = Object.values(TOGETHER).some((together) => together.includes(layer));
   if (isShared && !clientModules.has(id)) return 'services';
-  return Object.keys(TOGETHER).find((chunk) => TOGETHER[chunk].includes(room)) ?? room;
+  return Object.keys(TOGETHER).find((chunk) => TOGETHER[chunk].includes(layer)) ?? layer;
 }
 
 function licencesOf(chunk) {
@@ -81,7 +82,7 @@ async function bundle(format, folder) {
       sourcemap: format === 'es',
       target: 'es2022',
       lib: {
-        entry: Object.fromEntries([...entries].filter(([name]) => format === 'es' || !name.startsWith('cli/'))),
+        entry: Object.fromEntries([...entries].filter(([name]) => format === 'es' || !name.startsWith('faces/cli/'))),
         formats: [format],
       },
       rollupOptions: {

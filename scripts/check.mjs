@@ -18,7 +18,7 @@ await runTogether([
     'types with legacy decorators',
     'tsc',
     '-p',
-    'test/facade/legacy/tsconfig.json',
+    'test/faces/library/legacy/tsconfig.json',
     ...incremental('legacy-decorator-types'),
   ],
   ['types of programs for DBOS', 'tsc', '-p', 'test/compat/tsconfig.json', ...incremental('compat-types')],

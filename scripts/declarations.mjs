@@ -8,7 +8,7 @@ import { dirname, join, relative } from 'node:path';
 import ts from 'typescript';
 
 const FOLDER = 'dist';
-const OWN_PG_TYPES = ['datasource/adapters/node-postgres.d.ts'];
+const OWN_PG_TYPES = ['plugins/transaction/adapters/node-postgres.d.ts'];
 
 /** Types that end where a union would go on. */
 const NEEDS_PARENTHESES = new Set([

@@ -1,10 +1,10 @@
-// Writes the migrations of `migrations/` into `src/store/migrations/embedded.ts`, so that a bundled application
+// Writes the migrations of `migrations/` into `src/database/migrations/embedded.ts`, so that a bundled application
 // carries them and no file has to be found at run time. The file is not in the repository.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const TARGET = 'src/store/migrations/embedded.ts';
+const TARGET = 'src/database/migrations/embedded.ts';
 
 const FOLDERS = [
   ['POSTGRES_MIGRATIONS', 'migrations/postgres'],

@@ -1,89 +1,97 @@
-// Holds the code to the rooms of ARCHITECTURE.md: who may import whom, no cycle, and where a few things may stand.
+// Holds the code to the layers of ARCHITECTURE.md. A layer follows from the kind of a file: its top folder, or the suffix of
+// its name where the files of a feature stand together.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** What each room may import besides itself. An entry with a slash names one file of a room, or a sub-room of one. */
-export const ROOMS = {
-  base: [],
-  model: ['base'],
-  codec: ['base', 'model'],
-  sql: ['base'],
-  store: ['base', 'model', 'sql'],
-  control: ['base', 'model', 'codec', 'store'],
-  engine: ['base', 'model', 'codec', 'store', 'control'],
-  datasource: ['base', 'model', 'codec', 'sql', 'engine/plugin', 'store/postgres/pg-session'],
-  receiver: ['base', 'model', 'codec', 'sql', 'engine/plugin', 'store/postgres/pg-session'],
-  telemetry: ['base', 'model', 'codec', 'sql', 'engine/plugin'],
-  outbox: [
-    'base',
-    'model',
-    'codec',
-    'sql',
-    'engine/plugin',
-    'datasource/driver',
-    'datasource/failures',
-    'receiver/http/webhook',
-    'store/partitions',
-    'store/postgres/pg-session',
-  ],
-  client: ['base', 'model', 'codec', 'sql', 'store', 'control', 'facade/workflow-queue'],
-  facade: ['engine', 'control', 'codec', 'model', 'base', 'datasource', 'receiver', 'telemetry', 'outbox', 'admin'],
-  admin: ['base', 'model', 'control', 'client', 'store', 'outbox'],
-  cli: ['base', 'model', 'control', 'client', 'store', 'outbox', 'admin'],
-};
-
-/** Sub-rooms that another room may import. They import nothing else of their own room, which would come along. */
-const SHARED_SUBROOMS = ['store/partitions'];
-
-/** The features that a room is divided by. Rooms use the same word for the same feature. */
-const FEATURES = [
-  'config',
-  'history',
-  'journal',
-  'listing',
-  'liveness',
-  'management',
-  'messaging',
-  'notify',
-  'outbox',
-  'parking',
-  'queues',
-  'receiving',
-  'registration',
-  'runs',
-  'schedules',
-  'transactions',
-  'writer',
+/** The layer of a file. The first match counts. */
+const KINDS = [
+  [/^kernel\/base\//, 'base'],
+  [/^kernel\//, 'kernel'],
+  [/^database\/partitions\//, 'partitions'],
+  [/^database\//, 'database'],
+  [/\.sql\.ts$|^run\/(?:rows|writer)\//, 'rows'],
+  [/\.run\.ts$|^run\//, 'run'],
+  [/\.http\.ts$|^faces\/http\//, 'http'],
+  [/\.cli\.ts$|^faces\/cli\//, 'cli'],
+  [/^(?:features|operator)\//, 'verbs'],
+  [/^plugins\/transaction\//, 'transaction'],
+  [/^plugins\/receiver\//, 'receiver'],
+  [/^plugins\/outbox\//, 'outbox'],
+  [/^plugins\/telemetry\//, 'telemetry'],
+  [/^faces\/client\//, 'client'],
+  [/^faces\/library\//, 'library'],
 ];
 
-/** Sub-rooms that only one room has. */
-const OWN_SUBROOMS = {
-  model: ['cron', 'errors', 'validation'],
-  store: ['migrations', 'partitions', 'postgres', 'sqlite'],
-  datasource: ['adapters'],
-  receiver: ['adapters', 'http'],
-  outbox: ['schema', 'publish', 'consume', 'dead-letters', 'relays', 'retention', 'validate'],
-  admin: ['changes', 'dashboard', 'http', 'metrics', 'routes', 'views'],
-  cli: ['commands', 'dashboard', 'project'],
+const PURE = ['base', 'kernel', 'pure'];
+const STORE = [...PURE, 'partitions', 'database', 'rows'];
+
+/** What each layer may import besides itself. An entry with a slash names one file. */
+const ALLOWED = {
+  base: [],
+  kernel: ['base'],
+  /** A file of a feature that imports nothing but the kernel: records, checks, settings. */
+  pure: ['base', 'kernel'],
+  partitions: PURE,
+  database: [...STORE],
+  rows: [...STORE],
+  verbs: [...STORE],
+  run: [...STORE, 'verbs'],
+  transaction: [...PURE, 'run/plugin', 'database/postgres/pg-session'],
+  receiver: [...PURE, 'run/plugin', 'database/postgres/pg-session'],
+  telemetry: [...PURE, 'run/plugin'],
+  outbox: [
+    ...PURE,
+    'partitions',
+    'run/plugin',
+    'database/postgres/pg-session',
+    'plugins/transaction/driver',
+    'plugins/transaction/failures',
+    'plugins/receiver/http/webhook',
+  ],
+  client: [...STORE, 'verbs', 'faces/library/workflow-queue'],
+  http: [...STORE, 'verbs', 'client', 'outbox'],
+  cli: [...STORE, 'verbs', 'client', 'outbox', 'http'],
+  library: [...PURE, 'verbs', 'run', 'transaction', 'receiver', 'telemetry', 'outbox', 'http'],
 };
 
-const ENVIRONMENT_ALLOWED = [/^engine\/config\/config\.ts$/, /^cli\//];
+const ENVIRONMENT_ALLOWED = [/^run\/config\/config\.ts$/, /\.cli\.ts$/, /^faces\/cli\//];
 /** A `let`, or a collection that is filled later, at the top level of a module. */
 const MODULE_STATE = /^(?:export )?(?:let |const \w+(?:: [^=]+)? = new (?:Map|Set|WeakMap|WeakSet|Array)\b[^;]*\(\);)/m;
-const MODULE_STATE_ALLOWED = [/^engine\/runs\/(?:ambient|stop-reasons)\.ts$/, /^facade\//];
+const MODULE_STATE_ALLOWED = [/^run\/ambient\.ts$/, /^faces\/library\//];
 
 /** All violations in the source folder, as sentences. */
 export function findViolations(sourceFolder) {
   const files = listFiles(sourceFolder);
-  const imported = new Map(files.map((file) => [file, readImports(sourceFolder, file, { types: false })]));
+  const atRunTime = new Map(files.map((file) => [file, readImports(sourceFolder, file, { types: false })]));
   const withTypes = new Map(files.map((file) => [file, readImports(sourceFolder, file)]));
+  const layerOf = layers(withTypes);
   return [
-    ...files.flatMap((file) => roomViolations(file, withTypes.get(file))),
-    ...files.flatMap((file) => subroomViolations(file)),
+    ...files.flatMap((file) => layerViolations(file, withTypes.get(file), layerOf)),
     ...files.flatMap((file) => contentViolations(sourceFolder, file)),
-    ...cycles(imported),
+    ...cycles(atRunTime),
   ];
+}
+
+/** The layer of a file by its path alone; undefined for an entry point of the package. */
+export function kindOf(file) {
+  return KINDS.find(([pattern]) => pattern.test(file))?.[1];
+}
+
+/** Finds the layer of a file: that of its kind, or `pure` where a file among the verbs imports none of them. */
+function layers(imports) {
+  const known = new Map();
+  const layerOf = (file) => {
+    const found = known.get(file);
+    if (found) return found;
+    const kind = kindOf(file);
+    known.set(file, kind);
+    if (kind === 'verbs' && (imports.get(file) ?? []).every((target) => PURE.includes(layerOf(target)))) {
+      known.set(file, 'pure');
+    }
+    return known.get(file);
+  };
+  return layerOf;
 }
 
 function listFiles(folder) {
@@ -103,27 +111,16 @@ function readImports(sourceFolder, file, { types = true } = {}) {
   );
 }
 
-function roomViolations(file, targets) {
-  const room = roomOf(file);
+function layerViolations(file, targets, layerOf) {
   // Files at the root of the source folder are the package's entry points.
-  if (room === undefined) return [];
-  const allowed = ROOMS[room];
-  if (!allowed) return [`${file}: "${room}" is no room of the architecture`];
+  if (!file.includes('/')) return [];
+  const layer = layerOf(file);
+  if (!layer) return [`${file} belongs to no layer of the architecture`];
+  const allowed = ALLOWED[layer];
   return targets
-    .filter((target) => {
-      const names = [roomOf(target), dirname(target), target.replace(/\.ts$/, '')];
-      const isOwn = SHARED_SUBROOMS.includes(dirname(file)) ? names[1] === dirname(file) : names[0] === room;
-      return !isOwn && !allowed.some((name) => names.includes(name));
-    })
-    .map((target) => `${file} may not import ${target}`);
-}
-
-function subroomViolations(file) {
-  const [room, ...folders] = dirname(file).split('/');
-  if (folders.length === 0) return [];
-  const known = [...FEATURES, ...(OWN_SUBROOMS[room] ?? [])];
-  if (folders.length === 1 && known.includes(folders[0])) return [];
-  return [`${file}: "${folders.join('/')}" is no sub-room of "${room}"`];
+    .filter((target) => layerOf(target) !== layer)
+    .filter((target) => !allowed.includes(layerOf(target)) && !allowed.includes(target.replace(/\.ts$/, '')))
+    .map((target) => `${file} (${layer}) may not import ${target} (${layerOf(target)})`);
 }
 
 function contentViolations(sourceFolder, file) {
@@ -131,17 +128,13 @@ function contentViolations(sourceFolder, file) {
   const code = text.replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '');
   const violations = [];
   if (/process\.env/.test(code) && !ENVIRONMENT_ALLOWED.some((pattern) => pattern.test(file))) {
-    violations.push(`${file} reads process.env; only engine/config/config.ts and cli/ may`);
+    violations.push(`${file} reads process.env; only run/config/config.ts and the command line may`);
   }
   if (MODULE_STATE.test(code) && !MODULE_STATE_ALLOWED.some((pattern) => pattern.test(file))) {
     violations.push(`${file} keeps mutable state at module level`);
   }
   if (/\bexport default\b/.test(code)) violations.push(`${file} has a default export`);
   return violations;
-}
-
-function roomOf(file) {
-  return file.includes('/') ? file.split('/')[0] : undefined;
 }
 
 function cycles(imports) {

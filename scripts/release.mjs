@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 
 const USAGE = 'Usage: node scripts/release.mjs <version|major|minor|patch> [--dry-run] [--publish]';
 const VERSION = /^(\d+)\.(\d+)\.(\d+)$/;
-const VERSION_FILE = 'src/base/version.ts';
+const VERSION_FILE = 'src/kernel/base/version.ts';
 const PUBLISH = ['publish', '--provenance'];
 
 try {

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 export const STOCK = 'stock';
 export const SERVERS = [STOCK, '14', '15', '16', '17', '18'];
 
-export const SUITES = ['test/plans', 'test/store', 'test/engine', 'test/crash'];
+export const SUITES = ['test/plans', 'test/database', 'test/run', 'test/features', 'test/crash'];
 
 export function hasStockPostgres() {
   return existsSync('/usr/lib/postgresql');

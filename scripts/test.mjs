@@ -25,7 +25,7 @@ if (hasStockPostgres()) {
 
 if (!hasBuiltInSqlite) {
   const vitest =
-    'node node_modules/vitest/vitest.mjs run test/store test/engine test/control test/client --passWithNoTests';
+    'node node_modules/vitest/vitest.mjs run test/database test/run test/features test/operator test/faces/client --passWithNoTests';
   runSteps(
     [
       [

@@ -12,33 +12,33 @@ export {
   initializeDataSourceSchemaPG,
   migrateDataSourcePG,
   verifyDataSourcePG,
-} from './datasource/completion-schema.js';
+} from './plugins/transaction/completion-schema.js';
 export {
   type DataSourceOwner,
   type DBOSDataSource,
   registerDataSource,
   registerTransaction,
   runTransaction,
-} from './datasource/datasource.js';
+} from './plugins/transaction/datasource.js';
 export {
   PGIsolationLevel,
   type PGTransactionConfig,
   type Row,
   type TransactionDriver,
   type TransactOptions,
-} from './datasource/driver.js';
+} from './plugins/transaction/driver.js';
 export {
   getPGErrorCode,
   isPGFailedSqlTransactionError,
   isPGKeyConflictError,
   isPGRetriableTransactionError,
-} from './datasource/failures.js';
-export { replayRecordedStep } from './datasource/outcomes.js';
-export { guardDataSourcePoolPG } from './datasource/pg-pool.js';
+} from './plugins/transaction/failures.js';
+export { replayRecordedStep } from './plugins/transaction/outcomes.js';
+export { guardDataSourcePoolPG } from './plugins/transaction/pg-pool.js';
 export {
   type DataSourceOptions,
   TransactionalDataSource,
   type TransactionConfig,
-} from './datasource/transactional-data-source.js';
-export { assertStillOwnsWorkflow, type DataSourceTransactionHandler } from './engine/plugin.js';
-export { DBOSError, DBOSStepAlreadyRecordedError, DBOSWorkflowConflictError } from './model/errors/errors.js';
+} from './plugins/transaction/transactional-data-source.js';
+export { assertStillOwnsWorkflow, type DataSourceTransactionHandler } from './run/plugin.js';
+export { DBOSError, DBOSStepAlreadyRecordedError, DBOSWorkflowConflictError } from './kernel/errors/errors.js';

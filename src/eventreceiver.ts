@@ -9,4 +9,4 @@ export {
   type PrepareEnqueuedWorkflowOptions,
   registerInternalQueue,
   registerPollerQueue,
-} from './facade/event-receiver.js';
+} from './faces/library/event-receiver.js';

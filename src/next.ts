@@ -1,9 +1,9 @@
 // `everstep/next`: for `instrumentation.ts` and `next.config.ts` of a Next.js application. Next.js bundles a module once for
 // instrumentation and once for the routes, and evaluates it again after an edit. All of them share one `DBOS`; here it
 // learns that what they register again is no mistake.
-import { defaultRegistry } from './engine/runs/ambient.js';
-import type { DBOSConfig } from './engine/config/config.js';
-import { DBOS } from './facade/dbos.js';
+import { defaultRegistry } from './run/ambient.js';
+import type { DBOSConfig } from './run/config/config.js';
+import { DBOS } from './faces/library/dbos.js';
 
 export interface NextOptions {
   readonly config: DBOSConfig;

@@ -6,8 +6,8 @@ export type {
   DeadLetterPolicy,
   Position,
   Source,
-} from './receiver/adapter.js';
-export type { DeadLetter } from './receiver/dead-letters.js';
+} from './plugins/receiver/adapter.js';
+export type { DeadLetter } from './plugins/receiver/dead-letters.js';
 export type {
   ReceivedChangeFilter,
   ReceivedChangeOptions,
@@ -15,6 +15,6 @@ export type {
   ReceivedFilter,
   ReceivedGroup,
   ReceivedRequeueOptions,
-} from './receiver/dead-letter-verbs.js';
-export { Mailbox } from './receiver/mailbox.js';
-export { type ConsumerDecorator, Receiver, type ReceiverSettings } from './receiver/receiver.js';
+} from './plugins/receiver/dead-letter-verbs.js';
+export { Mailbox } from './plugins/receiver/mailbox.js';
+export { type ConsumerDecorator, Receiver, type ReceiverSettings } from './plugins/receiver/receiver.js';

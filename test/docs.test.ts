@@ -10,10 +10,10 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 /** Where the package's entry points are before it is built. */
 const PATHS = {
   everstep: ['./src/index.ts'],
-  'everstep/datasource/*': ['./src/datasource/adapters/*.ts'],
-  'everstep/outbox/*': ['./src/outbox/relays/*.ts'],
-  'everstep/receiver/*': ['./src/receiver/adapters/*.ts'],
-  'everstep/receiver/http': ['./src/receiver/http/http.ts'],
+  'everstep/datasource/*': ['./src/plugins/transaction/adapters/*.ts'],
+  'everstep/outbox/*': ['./src/plugins/outbox/relays/*.ts'],
+  'everstep/receiver/*': ['./src/plugins/receiver/adapters/*.ts'],
+  'everstep/receiver/http': ['./src/plugins/receiver/http/http.ts'],
   'everstep/*': ['./src/*.ts'],
 };
 

@@ -120,7 +120,7 @@ describe('the published package', () => {
 
     expect(run('npx', ['--no-install', 'everstep', '--version'], folder)).toMatch(/^\d+\.\d+\.\d+\n$/);
     expect(run(command, ['schema', '--print-migrations', '123'], folder)).toContain('-- Migration 123:');
-    for (const file of ['dist/cli/main.js', 'dist/cli/dbos.js']) {
+    for (const file of ['dist/faces/cli/main.js', 'dist/faces/cli/dbos.js']) {
       expect(readFileSync(join(root, file), 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
       expect(statSync(join(root, file)).mode & 0o111).toBe(0o111);
     }

@@ -56,14 +56,14 @@ test.each([
   ['a file in a block of code', '```sh\nnode scripts/gone.mjs\n```\n'],
   ['a file that is one of several', '`migrations/{postgres,gone}/NNNN_name.sql`'],
   ['a pattern that matches nothing', '`model/gone*.ts`'],
-  ['a file of a folder that another section names', '## One\n\n`src/base/`\n\n## Two\n\n`clock.ts`\n'],
+  ['a file of a folder that another section names', '## One\n\n`src/kernel/base/`\n\n## Two\n\n`clock.ts`\n'],
 ])('%s is found', (_, text) => {
   expect(missingPaths(text)).toHaveLength(1);
 });
 
 test('files, folders, patterns, and what is no path are accepted', () => {
   const text =
-    '`src/base/`: `clock.ts`, `base/ids.ts`, `docs/decisions/*.md`, `package.json`, `/dev/shm`, `everstep/admin`';
+    '`src/kernel/base/`: `clock.ts`, `kernel/base/ids.ts`, `docs/decisions/*.md`, `package.json`, `/dev/shm`, `everstep/admin`';
 
   expect(missingPaths(text)).toEqual([]);
   expect(pathsIn(text).flat()).toHaveLength(5);

@@ -54,7 +54,7 @@ function setup(files: Record<string, string> = {}): Repository {
   const all = {
     'package.json': '{\n  "name": "everstep",\n  "version": "0.1.0"\n}\n',
     'package-lock.json': '{ "name": "everstep", "version": "0.1.0", "packages": { "": { "version": "0.1.0" } } }\n',
-    'src/base/version.ts': "export const LIBRARY_VERSION = '0.1.0';\n",
+    'src/kernel/base/version.ts': "export const LIBRARY_VERSION = '0.1.0';\n",
     'CHANGELOG.md': CHANGELOG,
     ...files,
   };
@@ -79,7 +79,7 @@ test('a release dates the changelog, sets the version everywhere, commits and ta
     version: '0.2.0',
     packages: { '': { version: '0.2.0' } },
   });
-  expect(read('src/base/version.ts')).toBe("export const LIBRARY_VERSION = '0.2.0';\n");
+  expect(read('src/kernel/base/version.ts')).toBe("export const LIBRARY_VERSION = '0.2.0';\n");
   expect(git('log', '-1', '--format=%s')).toBe('Release 0.2.0');
   expect(git('rev-parse', 'v0.2.0^{commit}')).toBe(git('rev-parse', 'HEAD'));
   expect(git('status', '--porcelain')).toBe('');

@@ -1,5 +1,5 @@
 // What the pages of the dashboard ask the server for, in a long history.
-import type { Admin } from '../../src/admin/admin.js';
+import type { Admin } from '../../src/faces/http/admin.js';
 import { type Measurement, median, timed } from '../report.js';
 
 export interface Subject {

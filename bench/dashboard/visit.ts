@@ -4,8 +4,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Browser, chromium, type Page } from 'playwright-core';
-import type { Admin } from '../../src/admin/admin.js';
-import type { Database } from '../../src/store/database.js';
+import type { Admin } from '../../src/faces/http/admin.js';
+import type { Database } from '../../src/database/database.js';
 import { noteStatements } from '../engine/statements.js';
 import { type Measurement, median, timed } from '../report.js';
 

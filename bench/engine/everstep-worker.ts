@@ -1,9 +1,9 @@
 // A process that carries out one command with Everstep.
-import { locateDatabase } from '../../src/base/url.js';
-import { createDBOS } from '../../src/facade/dbos.js';
-import type { Database } from '../../src/store/database.js';
-import { PostgresDatabase } from '../../src/store/postgres/postgres-database.js';
-import { SqliteDatabase } from '../../src/store/sqlite/sqlite-database.js';
+import { locateDatabase } from '../../src/kernel/base/url.js';
+import { createDBOS } from '../../src/faces/library/dbos.js';
+import type { Database } from '../../src/database/database.js';
+import { PostgresDatabase } from '../../src/database/postgres/postgres-database.js';
+import { SqliteDatabase } from '../../src/database/sqlite/sqlite-database.js';
 import type { Command } from './commands.js';
 import { rateByHand } from './hand-loop.js';
 import { countDriverCalls } from './statements.js';

@@ -1,9 +1,9 @@
 // The ceiling for the engine: what its tables can take from a loop that somebody wrote for exactly this load. A hundred
 // workflows go in step; each operation of all of them is one guarded statement and one commit.
-import type { Database, Row } from '../../src/store/database.js';
-import { insertCheckpoints } from '../../src/store/runs/steps.js';
-import { finishIfOwned, insertWorkflows } from '../../src/store/runs/workflows.js';
-import type { Sql } from '../../src/sql/sql.js';
+import type { Database, Row } from '../../src/database/database.js';
+import { insertCheckpoints } from '../../src/run/rows/steps.js';
+import { finishIfOwned, insertWorkflows } from '../../src/run/rows/workflows.js';
+import type { Sql } from '../../src/kernel/sql/sql.js';
 import { newWorkflow, step } from '../../test/rig/records.js';
 
 export interface HandLoopOptions {

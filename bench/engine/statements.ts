@@ -1,7 +1,7 @@
 // Counting what a library asks of its database: on the server, the same for every library, and in Everstep's driver.
 import pg from 'pg';
-import { render, type Sql } from '../../src/sql/sql.js';
-import type { Database } from '../../src/store/database.js';
+import { render, type Sql } from '../../src/kernel/sql/sql.js';
+import type { Database } from '../../src/database/database.js';
 
 /** Counts statements to one database with pg_stat_statements, from a connection to another. */
 export class ServerCounter {

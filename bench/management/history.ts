@@ -1,6 +1,6 @@
 // A table with a long history for the figures of management: what has ended long ago, what failed, what waits.
-import { sql, table } from '../../src/sql/sql.js';
-import type { Database } from '../../src/store/database.js';
+import { sql, table } from '../../src/kernel/sql/sql.js';
+import type { Database } from '../../src/database/database.js';
 
 const INPUTS = `{"json":[{"order":"${'x'.repeat(60)}"}],"__dbos_serializer":"superjson"}`;
 /** When the first workflow was created by default; the others follow, a second apart. */

@@ -1,13 +1,13 @@
 // The newest hundred workflows under a filter, in a short and in a long history.
-import { silentLogger } from '../../src/base/log.js';
-import { createOptionalIndex } from '../../src/control/listing/indexes.js';
-import { listWorkflowPage, listWorkflows, type WorkflowPageInput } from '../../src/control/listing/listing.js';
-import type { Operator } from '../../src/control/operator.js';
-import { sql, table } from '../../src/sql/sql.js';
-import type { Database } from '../../src/store/database.js';
-import { migrate } from '../../src/store/migrations/migrate.js';
-import { PostgresDatabase } from '../../src/store/postgres/postgres-database.js';
-import { SqliteDatabase } from '../../src/store/sqlite/sqlite-database.js';
+import { silentLogger } from '../../src/kernel/base/log.js';
+import { createOptionalIndex } from '../../src/features/listing/indexes.js';
+import { listWorkflowPage, listWorkflows, type WorkflowPageInput } from '../../src/features/listing/listing.js';
+import type { Operator } from '../../src/operator/operator.js';
+import { sql, table } from '../../src/kernel/sql/sql.js';
+import type { Database } from '../../src/database/database.js';
+import { migrate } from '../../src/database/migrations/migrate.js';
+import { PostgresDatabase } from '../../src/database/postgres/postgres-database.js';
+import { SqliteDatabase } from '../../src/database/sqlite/sqlite-database.js';
 import { operatorOn } from '../../test/rig/operators.js';
 import type { Databases } from '../engine/databases.js';
 import { median, type Measurement, printTable, timed, times } from '../report.js';

@@ -1,5 +1,5 @@
 // A database whose statements are timed, as whoever sends them sees it: with the wait for a turn.
-import type { Database } from '../../src/store/database.js';
+import type { Database } from '../../src/database/database.js';
 
 export interface TimedDatabase {
   readonly database: Database;

@@ -1,9 +1,9 @@
 // A tree of ten thousand workflows that is cancelled, resumed and deleted as a whole.
-import { internals } from '../../src/base/internals.js';
-import { silentLogger } from '../../src/base/log.js';
-import { deleteWorkflows, cancelWorkflows, resumeWorkflows } from '../../src/control/management/lifecycle.js';
-import { createDBOS } from '../../src/facade/dbos.js';
-import { insertWorkflows } from '../../src/store/runs/workflows.js';
+import { internals } from '../../src/kernel/base/internals.js';
+import { silentLogger } from '../../src/kernel/base/log.js';
+import { deleteWorkflows, cancelWorkflows, resumeWorkflows } from '../../src/features/lifecycle/lifecycle.js';
+import { createDBOS } from '../../src/faces/library/dbos.js';
+import { insertWorkflows } from '../../src/run/rows/workflows.js';
 import { newWorkflow } from '../../test/rig/records.js';
 import type { Databases } from '../engine/databases.js';
 import { fillTable } from '../queues/claim-rows.js';

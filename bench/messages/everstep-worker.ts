@@ -1,5 +1,5 @@
 // A process that carries out one command about messages with Everstep.
-import { createDBOS } from '../../src/facade/dbos.js';
+import { createDBOS } from '../../src/faces/library/dbos.js';
 import type { MessagingCommand } from './commands.js';
 import { runMessagingTask } from './tasks.js';
 

@@ -1,13 +1,13 @@
 // An application with an outbox in the system database, as the worker processes have it.
 import Database from 'better-sqlite3';
 import pg from 'pg';
-import { silentLogger } from '../../src/base/log.js';
-import { BetterSqlite3DataSource } from '../../src/datasource/adapters/better-sqlite3.js';
-import { NodePostgresDataSource } from '../../src/datasource/adapters/node-postgres.js';
-import { createDBOS, type DBOSInstance } from '../../src/facade/dbos.js';
-import type { OutboxDataSource } from '../../src/outbox/database.js';
-import { OutboxBroker } from '../../src/outbox/outbox-broker.js';
-import { makeDlqTable, makeOutboxTable } from '../../src/outbox/schema/tables.js';
+import { silentLogger } from '../../src/kernel/base/log.js';
+import { BetterSqlite3DataSource } from '../../src/plugins/transaction/adapters/better-sqlite3.js';
+import { NodePostgresDataSource } from '../../src/plugins/transaction/adapters/node-postgres.js';
+import { createDBOS, type DBOSInstance } from '../../src/faces/library/dbos.js';
+import type { OutboxDataSource } from '../../src/plugins/outbox/database.js';
+import { OutboxBroker } from '../../src/plugins/outbox/outbox-broker.js';
+import { makeDlqTable, makeOutboxTable } from '../../src/plugins/outbox/schema/tables.js';
 
 export const TOPIC = 'order.placed';
 export const TABLE = makeOutboxTable({ tableName: 'outbox' });

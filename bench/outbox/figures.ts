@@ -1,5 +1,5 @@
 // Asks worker processes and prints what they have found. Each command has a fresh database.
-import { hasPrograms, startNats, startRabbitMQ, startRedis } from '../../test/receiver/servers.js';
+import { hasPrograms, startNats, startRabbitMQ, startRedis } from '../../test/plugins/receiver/servers.js';
 import type { Databases } from '../engine/databases.js';
 import { compiledPath } from '../engine/preparations.js';
 import { ScriptProcess } from '../engine/workers.js';

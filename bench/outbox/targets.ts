@@ -3,10 +3,10 @@ import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect as connectNats } from '@nats-io/transport-node';
 import { connect as connectRabbitMQ } from 'amqplib';
 import { Redis } from 'ioredis';
-import { nats } from '../../src/outbox/relays/nats.js';
-import { rabbitMQ } from '../../src/outbox/relays/rabbitmq.js';
-import { redisStream } from '../../src/outbox/relays/redis.js';
-import type { RelayTarget } from '../../src/outbox/relays/target.js';
+import { nats } from '../../src/plugins/outbox/relays/nats.js';
+import { rabbitMQ } from '../../src/plugins/outbox/relays/rabbitmq.js';
+import { redisStream } from '../../src/plugins/outbox/relays/redis.js';
+import type { RelayTarget } from '../../src/plugins/outbox/relays/target.js';
 import type { RelayBroker } from './commands.js';
 
 interface OpenTarget {

@@ -1,6 +1,6 @@
 // What a worker process does for each command.
-import { OutboxDatabase } from '../../src/outbox/database.js';
-import { claim } from '../../src/outbox/consume/fetching.js';
+import { OutboxDatabase } from '../../src/plugins/outbox/database.js';
+import { claim } from '../../src/plugins/outbox/consume/fetching.js';
 import { answer } from '../engine/commands.js';
 import { ServerCounter } from '../engine/statements.js';
 import { median, timed } from '../report.js';

@@ -1,6 +1,6 @@
 // An engine alone in its process, on a database with parked workflows: says how much memory it has. Argument: the URL.
-import { silentLogger } from '../../src/base/log.js';
-import { createDBOS } from '../../src/facade/dbos.js';
+import { silentLogger } from '../../src/kernel/base/log.js';
+import { createDBOS } from '../../src/faces/library/dbos.js';
 import { answer } from '../engine/commands.js';
 
 /** Long enough for each of its services to have looked at the database. */

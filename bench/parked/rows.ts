@@ -1,6 +1,6 @@
 // Rows of parked workflows, as runs that have left leave them. Written by SQL: a million runs would take too long.
-import { sql, table } from '../../src/sql/sql.js';
-import type { Database } from '../../src/store/database.js';
+import { sql, table } from '../../src/kernel/sql/sql.js';
+import type { Database } from '../../src/database/database.js';
 
 const ROWS_MAX = 100_000;
 const OWNER = 'bench.1';

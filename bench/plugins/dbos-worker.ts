@@ -6,7 +6,7 @@ import {
   checkSchemaInstallationPG,
   createTransactionCompletionSchemaPG,
   createTransactionCompletionTablePG,
-} from '../../src/datasource/completion-schema.js';
+} from '../../src/plugins/transaction/completion-schema.js';
 import {
   IN_FLIGHT,
   INSERT,

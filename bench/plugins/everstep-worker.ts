@@ -1,6 +1,6 @@
 // A process that measures transactions of Everstep on node-postgres.
-import { NodePostgresDataSource } from '../../src/datasource/adapters/node-postgres.js';
-import { DBOS } from '../../src/facade/dbos.js';
+import { NodePostgresDataSource } from '../../src/plugins/transaction/adapters/node-postgres.js';
+import { DBOS } from '../../src/faces/library/dbos.js';
 import { IN_FLIGHT, INSERT, measureTransactions, type TransactionCommand } from './transaction-commands.js';
 
 const command = JSON.parse(process.argv[2] ?? '') as TransactionCommand;

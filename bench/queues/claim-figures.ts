@@ -1,15 +1,15 @@
 // What a claim takes while the table grows. Everstep only: the statements of its store, on tables made by hand.
-import { locateDatabase } from '../../src/base/url.js';
-import { silentLogger } from '../../src/base/log.js';
-import { UNLIMITED } from '../../src/model/queues.js';
-import { sql, table } from '../../src/sql/sql.js';
-import { type Claim, claimPartitions, claimWorkflows } from '../../src/store/queues/claims.js';
-import type { Database } from '../../src/store/database.js';
-import { migrate } from '../../src/store/migrations/migrate.js';
-import { PostgresDatabase } from '../../src/store/postgres/postgres-database.js';
-import { SqliteDatabase } from '../../src/store/sqlite/sqlite-database.js';
-import { findWaitingPartitions } from '../../src/store/queues/waiting-work.js';
-import { finishIfOwned } from '../../src/store/runs/workflows.js';
+import { locateDatabase } from '../../src/kernel/base/url.js';
+import { silentLogger } from '../../src/kernel/base/log.js';
+import { UNLIMITED } from '../../src/features/queue/queue.js';
+import { sql, table } from '../../src/kernel/sql/sql.js';
+import { type Claim, claimPartitions, claimWorkflows } from '../../src/features/queue/claims.sql.js';
+import type { Database } from '../../src/database/database.js';
+import { migrate } from '../../src/database/migrations/migrate.js';
+import { PostgresDatabase } from '../../src/database/postgres/postgres-database.js';
+import { SqliteDatabase } from '../../src/database/sqlite/sqlite-database.js';
+import { findWaitingPartitions } from '../../src/features/queue/waiting-work.sql.js';
+import { finishIfOwned } from '../../src/run/rows/workflows.js';
 import type { Databases } from '../engine/databases.js';
 import { type Measurement, median, printTable, times } from '../report.js';
 import {

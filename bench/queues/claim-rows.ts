@@ -1,6 +1,6 @@
 // Tables for the figures of claims: rows as workflows leave them, written by one statement for each kind.
-import { quoteIdentifier, type Sql, sql, table } from '../../src/sql/sql.js';
-import type { Database } from '../../src/store/database.js';
+import { quoteIdentifier, type Sql, sql, table } from '../../src/kernel/sql/sql.js';
+import type { Database } from '../../src/database/database.js';
 
 export const PLAIN = 'plain';
 export const PARTITIONED = 'partitioned';

@@ -1,9 +1,9 @@
-import { locateDatabase } from '../../src/base/url.js';
-import { createDBOS } from '../../src/facade/dbos.js';
-import { sql, table } from '../../src/sql/sql.js';
-import { PostgresDatabase } from '../../src/store/postgres/postgres-database.js';
-import { SqliteDatabase } from '../../src/store/sqlite/sqlite-database.js';
-import type { Database } from '../../src/store/database.js';
+import { locateDatabase } from '../../src/kernel/base/url.js';
+import { createDBOS } from '../../src/faces/library/dbos.js';
+import { sql, table } from '../../src/kernel/sql/sql.js';
+import { PostgresDatabase } from '../../src/database/postgres/postgres-database.js';
+import { SqliteDatabase } from '../../src/database/sqlite/sqlite-database.js';
+import type { Database } from '../../src/database/database.js';
 import { type JobQueue, QUEUE, type QueueSettings } from './job-queue.js';
 import { workflowQueue } from './workflow-queue.js';
 

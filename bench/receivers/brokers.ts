@@ -3,11 +3,11 @@ import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect as connectNats } from '@nats-io/transport-node';
 import { connect as connectRabbitMQ } from 'amqplib';
 import { Redis } from 'ioredis';
-import type { DBOSInstance } from '../../src/facade/dbos.js';
-import { NatsReceiver } from '../../src/receiver/adapters/nats.js';
-import { RabbitMQReceiver } from '../../src/receiver/adapters/rabbitmq.js';
-import { RedisReceiver } from '../../src/receiver/adapters/redis.js';
-import { type BrokerServer, startNats, startRabbitMQ, startRedis } from '../../test/receiver/servers.js';
+import type { DBOSInstance } from '../../src/faces/library/dbos.js';
+import { NatsReceiver } from '../../src/plugins/receiver/adapters/nats.js';
+import { RabbitMQReceiver } from '../../src/plugins/receiver/adapters/rabbitmq.js';
+import { RedisReceiver } from '../../src/plugins/receiver/adapters/redis.js';
+import { type BrokerServer, startNats, startRabbitMQ, startRedis } from '../../test/plugins/receiver/servers.js';
 
 export type Work = (...args: never[]) => Promise<unknown>;
 

@@ -1,9 +1,9 @@
 // Messages into workflows: how many a second, and whether one is lost or doubled when everything is restarted.
 import pg from 'pg';
-import { silentLogger } from '../../src/base/log.js';
-import { createDBOS, type DBOSInstance } from '../../src/facade/dbos.js';
-import { type BrokerServer, hasPrograms } from '../../test/receiver/servers.js';
-import { Tally } from '../../test/receiver/spy.js';
+import { silentLogger } from '../../src/kernel/base/log.js';
+import { createDBOS, type DBOSInstance } from '../../src/faces/library/dbos.js';
+import { type BrokerServer, hasPrograms } from '../../test/plugins/receiver/servers.js';
+import { Tally } from '../../test/plugins/receiver/spy.js';
 import { openDatabases, type Databases } from '../engine/databases.js';
 import { type Measurement, perSecond, printTable, timed } from '../report.js';
 import { BROKERS, type MeasuredBroker } from './brokers.js';

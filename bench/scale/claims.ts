@@ -1,11 +1,11 @@
 // Claims of 300 workflows from the head of a backlog.
-import { silentLogger } from '../../src/base/log.js';
-import { type Sql, sql, table } from '../../src/sql/sql.js';
-import type { Database } from '../../src/store/database.js';
-import { migrate } from '../../src/store/migrations/migrate.js';
-import { PostgresDatabase } from '../../src/store/postgres/postgres-database.js';
-import { claimWorkflows } from '../../src/store/queues/claims.js';
-import { SqliteDatabase } from '../../src/store/sqlite/sqlite-database.js';
+import { silentLogger } from '../../src/kernel/base/log.js';
+import { type Sql, sql, table } from '../../src/kernel/sql/sql.js';
+import type { Database } from '../../src/database/database.js';
+import { migrate } from '../../src/database/migrations/migrate.js';
+import { PostgresDatabase } from '../../src/database/postgres/postgres-database.js';
+import { claimWorkflows } from '../../src/features/queue/claims.sql.js';
+import { SqliteDatabase } from '../../src/database/sqlite/sqlite-database.js';
 import type { Databases } from '../engine/databases.js';
 import { median, printTable, timed } from '../report.js';
 

@@ -1,6 +1,6 @@
 // Commits in flight: throughput with 1, 2 and 4 of them, and what a lock that another session holds costs other workflows.
 import pg from 'pg';
-import { createDBOS } from '../../src/facade/dbos.js';
+import { createDBOS } from '../../src/faces/library/dbos.js';
 import type { Databases } from '../engine/databases.js';
 import { type Measurement, median, printTable } from '../report.js';
 

@@ -1,9 +1,9 @@
 // Many engines on one Postgres database: what one enqueued workflow costs all of them, and what they cost at rest.
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { createDBOS, type DBOSInstance } from '../../src/facade/dbos.js';
+import { createDBOS, type DBOSInstance } from '../../src/faces/library/dbos.js';
 import { DBOSClient } from '../../src/index.js';
-import { PostgresDatabase } from '../../src/store/postgres/postgres-database.js';
+import { PostgresDatabase } from '../../src/database/postgres/postgres-database.js';
 import type { Databases } from '../engine/databases.js';
 import { median, printTable } from '../report.js';
 

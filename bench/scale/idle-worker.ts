@@ -1,6 +1,6 @@
 // A process with engines that have nothing to do until its input closes. Arguments: the URL, and how many engines. Prints a
 // line when they are ready.
-import { createDBOS, type DBOSInstance } from '../../src/facade/dbos.js';
+import { createDBOS, type DBOSInstance } from '../../src/faces/library/dbos.js';
 
 const [systemDatabaseUrl = '', count = '1'] = process.argv.slice(2);
 const engines: DBOSInstance[] = [];

@@ -1,7 +1,7 @@
 // What a launch on an up-to-date Postgres database costs: time, connections and round trips.
 import { createRequire } from 'node:module';
 import type pg from 'pg';
-import { createDBOS, type DBOSInstance } from '../../src/facade/dbos.js';
+import { createDBOS, type DBOSInstance } from '../../src/faces/library/dbos.js';
 import type { Databases } from '../engine/databases.js';
 import { median, printTable, timed } from '../report.js';
 

@@ -1,5 +1,5 @@
 // The replay of a long history, and how long other work waits for its turn meanwhile.
-import { createDBOS } from '../../src/facade/dbos.js';
+import { createDBOS } from '../../src/faces/library/dbos.js';
 import type { Databases } from '../engine/databases.js';
 import { printTable, timed } from '../report.js';
 

@@ -1,6 +1,6 @@
 // What workflows write to the WAL of Postgres, besides the copies of pages that a checkpoint of the server causes.
 import pg from 'pg';
-import { createDBOS } from '../../src/facade/dbos.js';
+import { createDBOS } from '../../src/faces/library/dbos.js';
 import type { Databases } from '../engine/databases.js';
 import { printTable } from '../report.js';
 

@@ -1,5 +1,5 @@
 // A process with one engine that works on a queue until its input closes. Argument: the URL. Prints a line when it is ready.
-import { createDBOS } from '../../src/facade/dbos.js';
+import { createDBOS } from '../../src/faces/library/dbos.js';
 
 const [systemDatabaseUrl = '', executorID = ''] = process.argv.slice(2);
 const DBOS = createDBOS();

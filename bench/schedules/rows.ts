@@ -1,6 +1,6 @@
 // The rows that the figures of schedules rest on.
-import { type Sql, sql, table } from '../../src/sql/sql.js';
-import type { Database } from '../../src/store/database.js';
+import { type Sql, sql, table } from '../../src/kernel/sql/sql.js';
+import type { Database } from '../../src/database/database.js';
 
 const ROWS_MAX = 500;
 const ZONES = [null, 'Europe/Berlin', 'America/New_York', 'Asia/Tokyo'] as const;

@@ -1,5 +1,5 @@
 // The types of `shop.mjs`, for the test of the pictures.
-import type { DBOSInstance } from '../../src/facade/dbos.js';
+import type { DBOSInstance } from '../../src/faces/library/dbos.js';
 
 export interface Shop {
   readonly DBOS: DBOSInstance;

@@ -9,7 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import Database from 'better-sqlite3';
 import { createAdmin } from '../../src/admin.ts';
-import { createDBOS } from '../../src/facade/dbos.ts';
+import { createDBOS } from '../../src/faces/library/dbos.ts';
 
 const QUIET = { debug() {}, info() {}, warn() {}, error() {} };
 

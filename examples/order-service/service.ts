@@ -5,10 +5,10 @@
 //   POST /orders {"id":"a-1","item":"book"} → 201
 //   GET /orders/a-1                         → {"id":"a-1","item":"book","status":"shipped"}
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { BetterSqlite3DataSource } from '../../src/datasource/adapters/better-sqlite3.js';
+import { BetterSqlite3DataSource } from '../../src/plugins/transaction/adapters/better-sqlite3.js';
 import { DBOS } from '../../src/index.js';
 import { makeDlqTable, OutboxBroker, topic } from '../../src/outbox.js';
-import { webhook } from '../../src/outbox/relays/webhook.js';
+import { webhook } from '../../src/plugins/outbox/relays/webhook.js';
 
 interface Order {
   readonly id: string;

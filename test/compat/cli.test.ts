@@ -3,8 +3,8 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { DBOS_COMMANDS } from '../../src/cli/commands/dbos.js';
-import { call } from '../cli/terminals.js';
+import { DBOS_COMMANDS } from '../../src/faces/cli/commands/dbos.js';
+import { call } from '../faces/cli/terminals.js';
 import { forEachDialect, postgres, type TestDialect, wantsDialect } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
 

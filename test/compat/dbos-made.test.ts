@@ -1,10 +1,10 @@
 // Our client and command line on a database that only DBOS has made. Nothing is created there.
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { silentLogger } from '../../src/base/log.js';
-import { DBOSClient } from '../../src/client/client.js';
-import { call } from '../cli/terminals.js';
+import { silentLogger } from '../../src/kernel/base/log.js';
+import { DBOSClient } from '../../src/faces/client/client.js';
+import { call } from '../faces/cli/terminals.js';
 import { postgres, wantsDialect } from '../rig/dialects.js';
-import { readCatalog } from '../store/migrations/catalog.js';
+import { readCatalog } from '../database/migrations/catalog.js';
 import { createSharedDatabase, type DbosKind, launchPeer } from './peers.js';
 
 async function setup(kind: DbosKind) {

@@ -1,10 +1,10 @@
 // Everstep and DBOS launched at the same time on an empty database.
 import { describe, expect, it } from 'vitest';
-import { silentLogger } from '../../src/base/log.js';
-import { migrate } from '../../src/store/migrations/migrate.js';
+import { silentLogger } from '../../src/kernel/base/log.js';
+import { migrate } from '../../src/database/migrations/migrate.js';
 import { postgres, wantsDialect } from '../rig/dialects.js';
-import { readCatalog, readVersionRows } from '../store/migrations/catalog.js';
-import { EVERSTEP_LATEST, expectedSchema, LATEST } from '../store/migrations/setup.js';
+import { readCatalog, readVersionRows } from '../database/migrations/catalog.js';
+import { EVERSTEP_LATEST, expectedSchema, LATEST } from '../database/migrations/setup.js';
 import { createSharedDatabase, type DbosKind, startPeer } from './peers.js';
 
 /** Rounds of each; 30 and more take minutes. */

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { queryOn } from '../datasource/scene.js';
+import { queryOn } from '../plugins/transaction/scene.js';
 import { postgres, wantsDialect } from '../rig/dialects.js';
 import { find, Project } from './project.js';
 

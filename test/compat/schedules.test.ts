@@ -1,7 +1,7 @@
 // Schedules that one library creates fire on workers of the other.
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { silentLogger } from '../../src/base/log.js';
-import { DBOSClient } from '../../src/client/client.js';
+import { silentLogger } from '../../src/kernel/base/log.js';
+import { DBOSClient } from '../../src/faces/client/client.js';
 import { wantsDialect } from '../rig/dialects.js';
 import { createSharedDatabase, type DbosKind, launchPeer, type SharedDatabase } from './peers.js';
 

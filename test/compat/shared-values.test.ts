@@ -1,10 +1,10 @@
 // What DBOS has written is there for everything of ours that reads, and the other way round.
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createAdmin } from '../../src/admin/admin.js';
-import { silentLogger } from '../../src/base/log.js';
-import { DBOSClient } from '../../src/client/client.js';
-import { callerOf, TOKEN } from '../admin/scene.js';
-import { call } from '../cli/terminals.js';
+import { createAdmin } from '../../src/faces/http/admin.js';
+import { silentLogger } from '../../src/kernel/base/log.js';
+import { DBOSClient } from '../../src/faces/client/client.js';
+import { callerOf, TOKEN } from '../faces/http/scene.js';
+import { call } from '../faces/cli/terminals.js';
 import { postgres, wantsDialect } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
 import { createSharedDatabase, type DbosKind, launchPeer } from './peers.js';

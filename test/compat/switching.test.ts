@@ -1,7 +1,7 @@
 // The walk of docs/guides/migrating-from-dbos.md with real processes: from DBOS to Everstep in the middle of workflows, and
 // back. Each process is killed, not shut down.
 import { describe, expect, it, vi } from 'vitest';
-import { call } from '../cli/terminals.js';
+import { call } from '../faces/cli/terminals.js';
 import { wantsDialect } from '../rig/dialects.js';
 import { createSharedDatabase, type DbosKind, launchPeer, type SharedDatabase } from './peers.js';
 

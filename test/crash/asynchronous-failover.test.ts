@@ -1,14 +1,14 @@
 // A standby that lags is promoted: the last commits are lost, and engines remember more than the database has.
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
-import { deferred } from '../../src/base/deferred.js';
-import { NodePostgresDataSource } from '../../src/datasource/adapters/node-postgres.js';
-import { urlsOf } from '../../src/store/postgres/postgres-url.js';
+import { deferred } from '../../src/kernel/base/deferred.js';
+import { NodePostgresDataSource } from '../../src/plugins/transaction/adapters/node-postgres.js';
+import { urlsOf } from '../../src/database/postgres/postgres-url.js';
 import { onlyOn } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
 import { startPostgres } from '../rig/postgres-server.js';
 import { startProxy } from '../rig/proxy.js';
-import { keepingLogger } from '../store/migrations/setup.js';
+import { keepingLogger } from '../database/migrations/setup.js';
 import { until as untilWithin } from './processes.js';
 import type { ReplicasCommand } from './replicas-process.js';
 import { holdServer } from './server-processes.js';

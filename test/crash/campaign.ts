@@ -2,12 +2,12 @@
 // In the end nothing is lost, nothing was done twice, and nothing has gone back. CAMPAIGN_SECONDS makes it longer,
 // CRASH_SEED another one.
 import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { silentLogger } from '../../src/base/log.js';
-import { Codec } from '../../src/codec/codec.js';
-import { DBOSClient } from '../../src/client/client.js';
-import { sql, table } from '../../src/sql/sql.js';
-import type { Database } from '../../src/store/database.js';
-import { dropDatabase, queryOn } from '../datasource/scene.js';
+import { silentLogger } from '../../src/kernel/base/log.js';
+import { Codec } from '../../src/kernel/codec/codec.js';
+import { DBOSClient } from '../../src/faces/client/client.js';
+import { sql, table } from '../../src/kernel/sql/sql.js';
+import type { Database } from '../../src/database/database.js';
+import { dropDatabase, queryOn } from '../plugins/transaction/scene.js';
 import type { TestDialect } from '../rig/dialects.js';
 import { startProxy } from '../rig/proxy.js';
 import { FAULTS, type Ground, OBSERVER, pause, pick, type Station } from './faults.js';

@@ -1,12 +1,12 @@
 // A claim is sent before the workflows of the one before it run. What it got may be cancelled or taken over until its own
 // turn comes, when no run is there to hear of it.
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { systemClock } from '../../src/base/clock.js';
-import { type Sql, sql, table } from '../../src/sql/sql.js';
-import type { Row } from '../../src/store/database.js';
-import { PostgresDatabase } from '../../src/store/postgres/postgres-database.js';
-import { SqliteDatabase } from '../../src/store/sqlite/sqlite-database.js';
-import { type Halt, newHalt } from '../engine/runs/succession.js';
+import { systemClock } from '../../src/kernel/base/clock.js';
+import { type Sql, sql, table } from '../../src/kernel/sql/sql.js';
+import type { Row } from '../../src/database/database.js';
+import { PostgresDatabase } from '../../src/database/postgres/postgres-database.js';
+import { SqliteDatabase } from '../../src/database/sqlite/sqlite-database.js';
+import { type Halt, newHalt } from '../run/succession.js';
 import { forEachDialect, type TestDialect } from '../rig/dialects.js';
 import { createEngine, engineOf } from '../rig/engines.js';
 import { until } from '../rig/manual-clock.js';

@@ -1,12 +1,12 @@
 // The dispatcher under orders of events that a real run meets seldom: each claim waits until the test answers it, and
 // nothing else happens in between.
 import { expect, test } from 'vitest';
-import { silentLogger } from '../../src/base/log.js';
-import type { ClaimResult } from '../../src/engine/queues/claims.js';
-import { Dispatcher } from '../../src/engine/queues/dispatcher.js';
-import type { Queue } from '../../src/engine/queues/known-queues.js';
-import { type Limits, UNLIMITED } from '../../src/model/queues.js';
-import { Slots } from '../../src/engine/runs/slots.js';
+import { silentLogger } from '../../src/kernel/base/log.js';
+import type { ClaimResult } from '../../src/features/queue/claims.run.js';
+import { Dispatcher } from '../../src/features/queue/dispatcher.run.js';
+import type { Queue } from '../../src/features/queue/known-queues.run.js';
+import { type Limits, UNLIMITED } from '../../src/features/queue/queue.js';
+import { Slots } from '../../src/run/slots.js';
 import { ManualClock } from '../rig/manual-clock.js';
 import { occupy } from '../rig/slots.js';
 

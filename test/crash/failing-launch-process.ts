@@ -1,5 +1,5 @@
 // A process all of whose launches fail. It has to end by itself.
-import { createDBOS, type DBOSInstance } from '../../src/facade/dbos.js';
+import { createDBOS, type DBOSInstance } from '../../src/faces/library/dbos.js';
 
 const [, , brokenURLs = '[]', url = ''] = process.argv;
 

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, onTestFinished, test } from 'vitest';
-import { type Sql, sql, table } from '../../src/sql/sql.js';
+import { type Sql, sql, table } from '../../src/kernel/sql/sql.js';
 import { bundled } from '../rig/bundle.js';
 import { forEachDialect, type TestDialect } from '../rig/dialects.js';
 

@@ -8,7 +8,7 @@ import { launchWorker, until } from './processes.js';
 import type { ReplicasCommand } from './replicas-process.js';
 import { holdServer } from './server-processes.js';
 import { idsOf, setScene } from './setup.js';
-import { urlsOf } from '../../src/store/postgres/postgres-url.js';
+import { urlsOf } from '../../src/database/postgres/postgres-url.js';
 
 async function countWorkflows(url: string): Promise<number> {
   const client = new pg.Client(url);

@@ -1,9 +1,9 @@
 // A process that keeps a full history is killed at each of its commits in turn. At the moment of the kill, and after another
 // has finished its work, the stored events and the tables agree: an event is there if and only if its effect is.
 import { expect, test } from 'vitest';
-import { checkHistory } from '../../src/store/journal/history-check.js';
+import { checkHistory } from '../../src/features/history/history-check.sql.js';
 import { forEachDialect, type TestDialect } from '../rig/dialects.js';
-import { raw } from '../store/migrations/catalog.js';
+import { raw } from '../database/migrations/catalog.js';
 import type { KillPoint } from './kill-points.js';
 import { crashAndFinish, finishAll, killAtEach, play, type Played } from './kill-scenarios.js';
 import { type Scene, setScene } from './setup.js';

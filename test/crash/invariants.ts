@@ -1,10 +1,10 @@
 // What must hold of the tables and the journal, whatever happened in between.
 import { expect } from 'vitest';
-import { Codec } from '../../src/codec/codec.js';
-import type { StepRecord, WorkflowRecord } from '../../src/model/records.js';
-import { sql, table } from '../../src/sql/sql.js';
-import { stepColumns, workflowColumns } from '../../src/store/columns.js';
-import type { Database } from '../../src/store/database.js';
+import { Codec } from '../../src/kernel/codec/codec.js';
+import type { StepRecord, WorkflowRecord } from '../../src/kernel/workflow/records.js';
+import { sql, table } from '../../src/kernel/sql/sql.js';
+import { stepColumns, workflowColumns } from '../../src/database/columns.js';
+import type { Database } from '../../src/database/database.js';
 import { type Line, linesOf } from './journal.js';
 import { TOKENS, type WorkflowName } from './workflows.js';
 

@@ -1,11 +1,11 @@
 // Kills the process at one of its commits. All writes of the library pass `run` and `commit` of the database, so those
 // are counted here, from the outside.
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { render, type Sql } from '../../src/sql/sql.js';
-import type { CommitOptions, Executor, TransactionOptions } from '../../src/store/database.js';
-import { PostgresDatabase } from '../../src/store/postgres/postgres-database.js';
-import { StatementBatch } from '../../src/store/postgres/statement-batch.js';
-import { SqliteDatabase } from '../../src/store/sqlite/sqlite-database.js';
+import { render, type Sql } from '../../src/kernel/sql/sql.js';
+import type { CommitOptions, Executor, TransactionOptions } from '../../src/database/database.js';
+import { PostgresDatabase } from '../../src/database/postgres/postgres-database.js';
+import { StatementBatch } from '../../src/database/postgres/statement-batch.js';
+import { SqliteDatabase } from '../../src/database/sqlite/sqlite-database.js';
 
 export interface KillPoint {
   /** Which commit, from 1; 0 for none. */

@@ -1,7 +1,7 @@
 // Lets processes play a scenario up to the commit at which they are killed, and another one finish what they left.
 import { expect } from 'vitest';
-import type { DBOSConfig } from '../../src/engine/config/config.js';
-import { sql } from '../../src/sql/sql.js';
+import type { DBOSConfig } from '../../src/run/config/config.js';
+import { sql } from '../../src/kernel/sql/sql.js';
 import { expectAllDone, expectGivenIsDurable, expectKept, type Tables } from './invariants.js';
 import { type Line, linesOf } from './journal.js';
 import type { KillPoint } from './kill-points.js';

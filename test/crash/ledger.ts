@@ -1,10 +1,10 @@
 // The application's own database: bookings, each made by a transaction of a workflow.
 import BetterSqlite3 from 'better-sqlite3';
 import { expect } from 'vitest';
-import { newID } from '../../src/base/ids.js';
-import { BetterSqlite3DataSource } from '../../src/datasource/adapters/better-sqlite3.js';
-import { NodePostgresDataSource } from '../../src/datasource/adapters/node-postgres.js';
-import type { DBOSInstance } from '../../src/facade/dbos.js';
+import { newID } from '../../src/kernel/base/ids.js';
+import { BetterSqlite3DataSource } from '../../src/plugins/transaction/adapters/better-sqlite3.js';
+import { NodePostgresDataSource } from '../../src/plugins/transaction/adapters/node-postgres.js';
+import type { DBOSInstance } from '../../src/faces/library/dbos.js';
 import type { Tables } from './invariants.js';
 
 export const LEDGER = 'CREATE TABLE bookings (workflow_id TEXT NOT NULL, name TEXT NOT NULL, token TEXT NOT NULL)';

@@ -1,6 +1,6 @@
 // Messages, events and streams under kills and broken connections.
 import { expect, test } from 'vitest';
-import { sql, table } from '../../src/sql/sql.js';
+import { sql, table } from '../../src/kernel/sql/sql.js';
 import { forEachDialect, onlyOn, type TestDialect } from '../rig/dialects.js';
 import { startProxy } from '../rig/proxy.js';
 import { expectAllDone } from './invariants.js';

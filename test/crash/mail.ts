@@ -1,10 +1,10 @@
 // What must hold of the messages, events and streams of the workflow `mail`, whatever happened in between.
 import { expect } from 'vitest';
-import { Codec } from '../../src/codec/codec.js';
-import type { Database } from '../../src/store/database.js';
-import { listEvents } from '../../src/store/messaging/events.js';
-import { listMessages } from '../../src/store/messaging/messages.js';
-import { isClosingText, listStreamValues } from '../../src/store/messaging/streams.js';
+import { Codec } from '../../src/kernel/codec/codec.js';
+import type { Database } from '../../src/database/database.js';
+import { listEvents } from '../../src/features/message/events.sql.js';
+import { listMessages } from '../../src/features/message/messages.sql.js';
+import { isClosingText, listStreamValues } from '../../src/features/message/streams.sql.js';
 import type { Tables } from './invariants.js';
 
 const codec = new Codec();

@@ -1,13 +1,13 @@
 // The answer to the commit of a fork or a rewind is lost, and it is tried again.
 import { expect, test } from 'vitest';
-import { systemClock } from '../../src/base/clock.js';
-import { silentLogger } from '../../src/base/log.js';
-import { forkWorkflows } from '../../src/control/management/forks.js';
-import { rewindWorkflow } from '../../src/control/management/rewind.js';
-import { sql, table } from '../../src/sql/sql.js';
-import { withRetry } from '../../src/store/retry.js';
-import { findWorkflows } from '../../src/store/runs/workflows.js';
-import { addWithHistory } from '../control/management/histories.js';
+import { systemClock } from '../../src/kernel/base/clock.js';
+import { silentLogger } from '../../src/kernel/base/log.js';
+import { forkWorkflows } from '../../src/features/lifecycle/forks.js';
+import { rewindWorkflow } from '../../src/features/lifecycle/rewind.js';
+import { sql, table } from '../../src/kernel/sql/sql.js';
+import { withRetry } from '../../src/database/retry.js';
+import { findWorkflows } from '../../src/run/rows/workflows.js';
+import { addWithHistory } from '../features/lifecycle/histories.js';
 import { onlyOn } from '../rig/dialects.js';
 import { operatorOn } from '../rig/operators.js';
 import { startProxy } from '../rig/proxy.js';

@@ -1,10 +1,10 @@
 // Forks and garbage collections whose process is killed, and a garbage collection beside a load.
 import { expect, test } from 'vitest';
-import { newID } from '../../src/base/ids.js';
-import { sql, table } from '../../src/sql/sql.js';
-import type { Database } from '../../src/store/database.js';
-import { insertCheckpoints } from '../../src/store/runs/steps.js';
-import { insertWorkflows } from '../../src/store/runs/workflows.js';
+import { newID } from '../../src/kernel/base/ids.js';
+import { sql, table } from '../../src/kernel/sql/sql.js';
+import type { Database } from '../../src/database/database.js';
+import { insertCheckpoints } from '../../src/run/rows/steps.js';
+import { insertWorkflows } from '../../src/run/rows/workflows.js';
 import { forEachDialect } from '../rig/dialects.js';
 import { newWorkflow, step } from '../rig/records.js';
 import { countByStatus } from './invariants.js';

@@ -1,6 +1,6 @@
 // Connections that break at random moments: before a request arrives, or before its answer does.
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { PostgresDatabase } from '../../src/store/postgres/postgres-database.js';
+import { PostgresDatabase } from '../../src/database/postgres/postgres-database.js';
 import { onlyOn } from '../rig/dialects.js';
 import { patientClock } from '../rig/patient-clock.js';
 import { startProxy } from '../rig/proxy.js';

@@ -1,6 +1,6 @@
 // The checker of queue limits finds each kind of violation, and nothing where there is none.
 import { describe, expect, test } from 'vitest';
-import type { QueueSettings } from '../../src/model/queues.js';
+import type { QueueSettings } from '../../src/features/queue/queue.js';
 import { excessesOf, idlenessOf, type JobTimes, jobsByJournal } from './queue-checker.js';
 import type { Line } from './journal.js';
 

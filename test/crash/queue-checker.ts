@@ -1,6 +1,6 @@
 // Holds what jobs of a queue have done against the limits of the queue: none was exceeded at any instant, and no room was
 // left empty for long while a job that could have used it was waiting.
-import type { QueueSettings, QueueRateLimit } from '../../src/model/queues.js';
+import type { QueueSettings, QueueRateLimit } from '../../src/features/queue/queue.js';
 import type { Tables } from './invariants.js';
 import { type Line, linesOf } from './journal.js';
 

@@ -1,7 +1,7 @@
 // One of three processes that serve a limited queue is killed: at a claim, in a run, at an outcome. The others take its
 // jobs over, and with them its places in the queue.
 import { expect, test } from 'vitest';
-import type { QueueSettings } from '../../src/model/queues.js';
+import type { QueueSettings } from '../../src/features/queue/queue.js';
 import { forEachDialect, type TestDialect } from '../rig/dialects.js';
 import { expectKept } from './invariants.js';
 import { linesOf } from './journal.js';

@@ -1,6 +1,6 @@
 // Limits of queues under four processes and jobs of random lengths, and how the processes share the work.
 import { expect, test } from 'vitest';
-import type { QueueSettings } from '../../src/model/queues.js';
+import type { QueueSettings } from '../../src/features/queue/queue.js';
 import { forEachDialect } from '../rig/dialects.js';
 import { type RandomSource, withSeed } from './random.js';
 import type { JobTimes } from './queue-checker.js';

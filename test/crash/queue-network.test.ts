@@ -1,7 +1,7 @@
 // Connections that break during a claim of a limited queue.
 import { expect, onTestFinished, test, vi } from 'vitest';
-import type { QueueSettings } from '../../src/model/queues.js';
-import { PostgresDatabase } from '../../src/store/postgres/postgres-database.js';
+import type { QueueSettings } from '../../src/features/queue/queue.js';
+import { PostgresDatabase } from '../../src/database/postgres/postgres-database.js';
 import { onlyOn } from '../rig/dialects.js';
 import { type Proxy, startProxy } from '../rig/proxy.js';
 import { linesOf } from './journal.js';

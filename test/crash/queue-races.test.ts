@@ -1,8 +1,8 @@
 // Orders of events around queues that lose a wake-up, a place or a connection when they are not thought of.
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { sql, table } from '../../src/sql/sql.js';
+import { sql, table } from '../../src/kernel/sql/sql.js';
 import { ConfiguredInstance, type DBOSInstance } from '../../src/index.js';
-import { PostgresDatabase } from '../../src/store/postgres/postgres-database.js';
+import { PostgresDatabase } from '../../src/database/postgres/postgres-database.js';
 import { forEachDialect, onlyOn } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
 import { patientClock } from '../rig/patient-clock.js';

@@ -1,9 +1,9 @@
 // What the tests of queues over several processes have in common: workers, somebody who enqueues and changes queues but
 // runs nothing, and the checks at the end.
 import { expect } from 'vitest';
-import type { DBOSConfig } from '../../src/engine/config/config.js';
-import type { QueueSettings } from '../../src/model/queues.js';
-import type { Database } from '../../src/store/database.js';
+import type { DBOSConfig } from '../../src/run/config/config.js';
+import type { QueueSettings } from '../../src/features/queue/queue.js';
+import type { Database } from '../../src/database/database.js';
 import type { TestDialect } from '../rig/dialects.js';
 import { countByStatus, expectAllDone } from './invariants.js';
 import { startWorker, until, type Worker } from './processes.js';

@@ -1,7 +1,7 @@
 // A process that applies retention with an archive, and is killed at the point that its argument names.
-import { silentLogger } from '../../src/base/log.js';
-import { DBOSClient } from '../../src/client/client.js';
-import { fileArchive } from '../../src/control/management/file-archive.js';
+import { silentLogger } from '../../src/kernel/base/log.js';
+import { DBOSClient } from '../../src/faces/client/client.js';
+import { fileArchive } from '../../src/features/retention/file-archive.js';
 
 export const RETENTION_POINTS = [
   'before the write',

@@ -1,6 +1,6 @@
 // The answer to a change of schedules is lost, and the change is tried again.
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { PostgresDatabase } from '../../src/store/postgres/postgres-database.js';
+import { PostgresDatabase } from '../../src/database/postgres/postgres-database.js';
 import { onlyOn } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
 import { startProxy } from '../rig/proxy.js';

@@ -1,11 +1,11 @@
 // Processes that fire schedules of every second, and one of them is killed while it fires. Each occurrence has one
 // workflow, whoever fired it.
 import { expect, test } from 'vitest';
-import { createSchedule, type ScheduleDefinition } from '../../src/control/schedules/schedules.js';
-import { parseCron } from '../../src/model/cron/cron.js';
-import { occurrenceID } from '../../src/model/schedules.js';
-import { sql, table } from '../../src/sql/sql.js';
-import { findSchedules, readNow } from '../../src/store/schedules/schedules.js';
+import { createSchedule, type ScheduleDefinition } from '../../src/features/schedule/schedules.js';
+import { parseCron } from '../../src/features/schedule/cron/cron.js';
+import { occurrenceID } from '../../src/features/schedule/schedule.js';
+import { sql, table } from '../../src/kernel/sql/sql.js';
+import { findSchedules, readNow } from '../../src/features/schedule/schedules.sql.js';
 import { forEachDialect, type TestDialect } from '../rig/dialects.js';
 import { operatorOn } from '../rig/operators.js';
 import { expectAllDone } from './invariants.js';

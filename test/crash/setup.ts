@@ -2,12 +2,12 @@
 import { join } from 'node:path';
 import { inject, onTestFinished } from 'vitest';
 import { rmSync, writeFileSync } from 'node:fs';
-import { newID } from '../../src/base/ids.js';
-import { silentLogger } from '../../src/base/log.js';
-import type { DBOSConfig } from '../../src/engine/config/config.js';
-import { createDBOS, type DBOSInstance, type TestSettings } from '../../src/facade/dbos.js';
-import { sql, table } from '../../src/sql/sql.js';
-import type { Database } from '../../src/store/database.js';
+import { newID } from '../../src/kernel/base/ids.js';
+import { silentLogger } from '../../src/kernel/base/log.js';
+import type { DBOSConfig } from '../../src/run/config/config.js';
+import { createDBOS, type DBOSInstance, type TestSettings } from '../../src/faces/library/dbos.js';
+import { sql, table } from '../../src/kernel/sql/sql.js';
+import type { Database } from '../../src/database/database.js';
 import type { TestDialect } from '../rig/dialects.js';
 import { readTables, type Tables } from './invariants.js';
 import { Journal } from './journal.js';

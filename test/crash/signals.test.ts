@@ -1,6 +1,6 @@
 // A process that is told to end: it finishes what it can in time and hands back the rest.
 import { expect, test } from 'vitest';
-import { sql, table } from '../../src/sql/sql.js';
+import { sql, table } from '../../src/kernel/sql/sql.js';
 import { forEachDialect } from '../rig/dialects.js';
 import { expectAllDone, expectGivenIsDurable, expectKept } from './invariants.js';
 import { linesOf } from './journal.js';

@@ -1,7 +1,7 @@
 // Processes that die while others live, and processes that recover at the same time.
 import { hostname } from 'node:os';
 import { expect, test } from 'vitest';
-import { sql, table } from '../../src/sql/sql.js';
+import { sql, table } from '../../src/kernel/sql/sql.js';
 import { forEachDialect, hasPush, onlyOn, type TestDialect } from '../rig/dialects.js';
 import { countByStatus, expectAllDone, expectGivenIsDurable, expectKept } from './invariants.js';
 import { linesOf } from './journal.js';

@@ -1,14 +1,14 @@
 // A process that runs workflows until it is told to end, or is killed. It takes its settings as JSON in its first
 // argument and commands as lines of JSON on standard input, and answers with lines on standard output. When its input
 // closes, it ends.
-import type { HistoryLevel } from '../../src/model/history.js';
+import type { HistoryLevel } from '../../src/features/history/event.js';
 import os from 'node:os';
 import { syncBuiltinESMExports } from 'node:module';
 import { createInterface } from 'node:readline';
-import { internals } from '../../src/base/internals.js';
-import type { DLogger } from '../../src/base/log.js';
-import { Debouncer } from '../../src/facade/debouncer.js';
-import { createDBOS } from '../../src/facade/dbos.js';
+import { internals } from '../../src/kernel/base/internals.js';
+import type { DLogger } from '../../src/kernel/base/log.js';
+import { Debouncer } from '../../src/faces/library/debouncer.js';
+import { createDBOS } from '../../src/faces/library/dbos.js';
 import { Journal } from './journal.js';
 import { ledgerOn } from './ledger.js';
 import { armKillPoint, type KillPoint } from './kill-points.js';

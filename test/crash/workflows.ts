@@ -1,8 +1,8 @@
 // The workflows that are crashed. Each step returns a fresh token, and each workflow the tokens of its steps and children
 // in their order, so that an outcome can be held against the checkpoints it must rest on.
 import { existsSync } from 'node:fs';
-import { newID } from '../../src/base/ids.js';
-import type { DBOSInstance } from '../../src/facade/dbos.js';
+import { newID } from '../../src/kernel/base/ids.js';
+import type { DBOSInstance } from '../../src/faces/library/dbos.js';
 import type { Journal } from './journal.js';
 
 export const NAMES = [

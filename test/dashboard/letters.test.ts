@@ -1,16 +1,16 @@
 // Dead letters of outboxes and receivers: grouped by failure, looked at, edited, requeued, archived and discarded.
 import { afterAll, describe, expect, test } from 'vitest';
-import { createAdmin } from '../../src/admin/admin.js';
-import { RECEIVED_LETTERS } from '../../src/control/receiving/received-letters.js';
-import { Reject } from '../../src/outbox/consume/outcomes.js';
-import { upsertEventDispatchState } from '../../src/store/receiving/event-dispatch.js';
+import { createAdmin } from '../../src/faces/http/admin.js';
+import { RECEIVED_LETTERS } from '../../src/features/dead-letter/received-letters.js';
+import { Reject } from '../../src/plugins/outbox/consume/outcomes.js';
+import { upsertEventDispatchState } from '../../src/run/rows/event-dispatch.js';
 import { until } from '../crash/processes.js';
-import { dropDatabase } from '../datasource/scene.js';
-import { DIALECTS, pending, setOutbox } from '../outbox/scene.js';
+import { dropDatabase } from '../plugins/transaction/scene.js';
+import { DIALECTS, pending, setOutbox } from '../plugins/outbox/scene.js';
 import { serveAdmin, withBrowser } from '../rig/browser.js';
 import { forEachDialect } from '../rig/dialects.js';
 import { engineOf } from '../rig/engines.js';
-import { callerOf } from '../admin/scene.js';
+import { callerOf } from '../faces/http/scene.js';
 import { confirm, setup, TIMEOUT } from './scene.js';
 
 afterAll(dropDatabase);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { TOKEN } from '../admin/scene.js';
+import { TOKEN } from '../faces/http/scene.js';
 import { accessibilityProblems, watchErrors, withBrowser } from '../rig/browser.js';
 import { forEachDialect, onlyOn } from '../rig/dialects.js';
 import { choose, confirm, setup, TIMEOUT } from './scene.js';

@@ -1,8 +1,8 @@
 // An engine with workflows in several states, and its interface on a port.
 import type { Page } from 'playwright-core';
-import { type AdminOptions, createAdmin } from '../../src/admin/admin.js';
-import type { DBOSConfig } from '../../src/engine/config/config.js';
-import { callerOf } from '../admin/scene.js';
+import { type AdminOptions, createAdmin } from '../../src/faces/http/admin.js';
+import type { DBOSConfig } from '../../src/run/config/config.js';
+import { callerOf } from '../faces/http/scene.js';
 import { serveAdmin } from '../rig/browser.js';
 import type { TestDialect } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';

@@ -2,8 +2,8 @@
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, inject, test } from 'vitest';
-import { fileArchive } from '../../src/control/management/file-archive.js';
-import { sql, table } from '../../src/sql/sql.js';
+import { fileArchive } from '../../src/features/retention/file-archive.js';
+import { sql, table } from '../../src/kernel/sql/sql.js';
 import { withBrowser } from '../rig/browser.js';
 import { forEachDialect } from '../rig/dialects.js';
 import { createEngine, engineOf } from '../rig/engines.js';

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { generateProject, TEMPLATES } from '../../src/cli/project/generate.js';
+import { generateProject, TEMPLATES } from '../../src/faces/cli/project/generate.js';
 import { find, link } from '../compat/project.js';
 import { root } from '../rig/built-package.js';
 import { createNextFolder, hasNext, next } from './next-app.js';

@@ -27,7 +27,7 @@ export function templateTests(dialect: TestDialect): void {
   /** Writes the project. Returns its folder. */
   async function init(template: string, database: string): Promise<string> {
     const folder = `${template}-${database}`;
-    const command = 'node_modules/everstep/dist/cli/main.js';
+    const command = 'node_modules/everstep/dist/faces/cli/main.js';
     await project.run('node', [command, 'init', folder, '--template', template, '--database', database]);
     return folder;
   }

@@ -5,7 +5,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
-import { newID } from '../../src/base/ids.js';
+import { newID } from '../../src/kernel/base/ids.js';
 import { wantsDialect } from '../rig/dialects.js';
 import { startPostgres, stockBinaries } from '../rig/postgres-server.js';
 import { scratchFolder } from '../rig/scratch.js';

@@ -1,13 +1,13 @@
 // One of everything that users can ask of the system database, so that each statement of ours is planned at least once.
-import { sql, table } from '../../src/sql/sql.js';
-import { internals } from '../../src/base/internals.js';
-import { silentLogger } from '../../src/base/log.js';
-import { DBOSClient } from '../../src/client/client.js';
-import { createDBOS, type DBOSInstance } from '../../src/facade/dbos.js';
-import { Debouncer } from '../../src/facade/debouncer.js';
-import { WorkflowQueue } from '../../src/facade/workflow-queue.js';
-import { findFirstWaiting, findQueuesInUse } from '../../src/store/queues/waiting-work.js';
-import { loadStepPage, outlineStepPage } from '../../src/store/runs/steps.js';
+import { sql, table } from '../../src/kernel/sql/sql.js';
+import { internals } from '../../src/kernel/base/internals.js';
+import { silentLogger } from '../../src/kernel/base/log.js';
+import { DBOSClient } from '../../src/faces/client/client.js';
+import { createDBOS, type DBOSInstance } from '../../src/faces/library/dbos.js';
+import { Debouncer } from '../../src/faces/library/debouncer.js';
+import { WorkflowQueue } from '../../src/faces/library/workflow-queue.js';
+import { findFirstWaiting, findQueuesInUse } from '../../src/features/queue/waiting-work.sql.js';
+import { loadStepPage, outlineStepPage } from '../../src/run/rows/steps.js';
 
 const VERSION = 'v1';
 

@@ -2,11 +2,11 @@
 // closed and removed when it ends.
 import { rmSync } from 'node:fs';
 import { describe, inject, onTestFinished } from 'vitest';
-import type { Database } from '../../src/store/database.js';
-import { PARTITIONED, partitionTable } from '../../src/store/management/partitioned-tables.js';
-import { PostgresDatabase } from '../../src/store/postgres/postgres-database.js';
-import type { PostgresOptions } from '../../src/store/postgres/postgres-options.js';
-import { SqliteDatabase, type SqliteOptions } from '../../src/store/sqlite/sqlite-database.js';
+import type { Database } from '../../src/database/database.js';
+import { PARTITIONED, partitionTable } from '../../src/features/retention/partitioned-tables.sql.js';
+import { PostgresDatabase } from '../../src/database/postgres/postgres-database.js';
+import type { PostgresOptions } from '../../src/database/postgres/postgres-options.js';
+import { SqliteDatabase, type SqliteOptions } from '../../src/database/sqlite/sqlite-database.js';
 import { pooledIfWanted, postgresURL } from './postgres-url.js';
 import { createPostgresDatabase, createSqliteFile, dropPostgresDatabase } from './templates.js';
 

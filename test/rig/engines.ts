@@ -1,10 +1,10 @@
 // Launched engines for tests, shut down when the test ends.
 import { onTestFinished } from 'vitest';
-import { internals } from '../../src/base/internals.js';
-import { silentLogger } from '../../src/base/log.js';
-import type { DBOSConfig } from '../../src/engine/config/config.js';
-import type { Engine } from '../../src/engine/engine.js';
-import { createDBOS, type DBOSInstance, type TestSettings } from '../../src/facade/dbos.js';
+import { internals } from '../../src/kernel/base/internals.js';
+import { silentLogger } from '../../src/kernel/base/log.js';
+import type { DBOSConfig } from '../../src/run/config/config.js';
+import type { Engine } from '../../src/run/engine.js';
+import { createDBOS, type DBOSInstance, type TestSettings } from '../../src/faces/library/dbos.js';
 import type { TestDialect } from './dialects.js';
 import { parkAfterMs, parkingSettings } from './parking.js';
 

@@ -8,7 +8,10 @@ test('a run without database tests needs no Postgres server', () => {
   // Setting up Postgres would fail: nothing listens there.
   const env = { ...process.env, DIALECTS: 'sqlite,postgres', TEST_POSTGRES_URL: 'postgresql://127.0.0.1:1/postgres' };
 
-  const { status } = spawnSync(process.execPath, [vitest, 'run', 'test/base/batcher.test.ts'], { cwd: root, env });
+  const { status } = spawnSync(process.execPath, [vitest, 'run', 'test/kernel/base/batcher.test.ts'], {
+    cwd: root,
+    env,
+  });
 
   expect(status).toBe(0);
 });

@@ -1,7 +1,7 @@
 // A clock that stands still until a test moves it. Waiting for a condition is done in turns of the event loop, never by
 // letting real time pass.
-import type { Clock, Timer } from '../../src/base/clock.js';
-import type { TestSettings } from '../../src/facade/dbos.js';
+import type { Clock, Timer } from '../../src/kernel/base/clock.js';
+import type { TestSettings } from '../../src/faces/library/dbos.js';
 
 interface ArmedTimer {
   readonly dueAt: number;

@@ -1,6 +1,6 @@
 // Makes of a database one that was moved here from another cluster, whose transactions have higher numbers.
-import { table, sql } from '../../src/sql/sql.js';
-import type { Database } from '../../src/store/database.js';
+import { table, sql } from '../../src/kernel/sql/sql.js';
+import type { Database } from '../../src/database/database.js';
 
 /** How far the other cluster is ahead. */
 export const AHEAD = 1_000_000_000;

@@ -1,12 +1,12 @@
 // An operator without an engine or a client, for tests of the control room.
-import { systemClock } from '../../src/base/clock.js';
-import { RemoteClock } from '../../src/base/remote-clock.js';
-import { silentLogger } from '../../src/base/log.js';
-import { Codec } from '../../src/codec/codec.js';
-import type { Operator } from '../../src/control/operator.js';
-import type { Database } from '../../src/store/database.js';
-import { Bus } from '../../src/store/notify/bus.js';
-import type { Topic } from '../../src/store/notify/topics.js';
+import { systemClock } from '../../src/kernel/base/clock.js';
+import { RemoteClock } from '../../src/kernel/base/remote-clock.js';
+import { silentLogger } from '../../src/kernel/base/log.js';
+import { Codec } from '../../src/kernel/codec/codec.js';
+import type { Operator } from '../../src/operator/operator.js';
+import type { Database } from '../../src/database/database.js';
+import { Bus } from '../../src/database/notify/bus.js';
+import type { Topic } from '../../src/database/notify/topics.js';
 
 /** Notifies no process of what it does, and cannot wait for anything. */
 export function operatorOn(database: Database, fields: Partial<Operator> = {}): Operator {

@@ -1,6 +1,6 @@
 // How the database means to carry a statement out.
-import { type Sql, sql } from '../../src/sql/sql.js';
-import type { Database } from '../../src/store/database.js';
+import { type Sql, sql } from '../../src/kernel/sql/sql.js';
+import type { Database } from '../../src/database/database.js';
 
 export async function explain(database: Database, statement: Sql): Promise<string> {
   const prefix =

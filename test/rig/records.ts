@@ -1,8 +1,8 @@
 // Rows for tests, with only what matters written out.
-import { newID } from '../../src/base/ids.js';
-import type { StepRecord } from '../../src/model/records.js';
-import type { NewMessage } from '../../src/store/messaging/messages.js';
-import type { NewWorkflow } from '../../src/store/runs/workflows.js';
+import { newID } from '../../src/kernel/base/ids.js';
+import type { StepRecord } from '../../src/kernel/workflow/records.js';
+import type { NewMessage } from '../../src/features/message/messages.sql.js';
+import type { NewWorkflow } from '../../src/run/rows/workflows.js';
 
 export function newWorkflow(fields: Partial<NewWorkflow> = {}): NewWorkflow {
   const token = newID();

@@ -1,5 +1,5 @@
 // Slots of an engine that workflows have taken which do not exist.
-import type { SlotHolder, Slots } from '../../src/engine/runs/slots.js';
+import type { SlotHolder, Slots } from '../../src/run/slots.js';
 
 let count = 0;
 

@@ -2,11 +2,11 @@
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
-import { silentLogger } from '../../src/base/log.js';
-import { newID } from '../../src/base/ids.js';
-import { migrate } from '../../src/store/migrations/migrate.js';
-import { PostgresDatabase } from '../../src/store/postgres/postgres-database.js';
-import { SqliteDatabase } from '../../src/store/sqlite/sqlite-database.js';
+import { silentLogger } from '../../src/kernel/base/log.js';
+import { newID } from '../../src/kernel/base/ids.js';
+import { migrate } from '../../src/database/migrations/migrate.js';
+import { PostgresDatabase } from '../../src/database/postgres/postgres-database.js';
+import { SqliteDatabase } from '../../src/database/sqlite/sqlite-database.js';
 
 const TEMPLATE = 'everstep_template';
 const PREFIX = 'everstep_test_';

@@ -1,0 +1,274 @@
+// The system database in a SQLite file: a writer connection behind a mutex, and a reader connection. Without the mutex,
+// statements of other tasks would land in the writer's open transaction. An in-memory database has one connection for both.
+import { recognizeCopies } from '../../kernel/base/copies.js';
+import { closeSync, existsSync, openSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { type Clock, sleep, systemClock } from '../../kernel/base/clock.js';
+import { Mutex } from '../../kernel/base/mutex.js';
+import { DatabaseClosedError, DatabaseUnavailableError } from '../../kernel/errors/database-errors.js';
+import { type Dialect, render, type Sql } from '../../kernel/sql/sql.js';
+import { sqliteDialect } from '../../kernel/sql/sqlite-dialect.js';
+import type { CommitOptions, Connection, Database, Executor, Row } from '../database.js';
+import { isBusy, translateSqliteError } from './sqlite-errors.js';
+import {
+  findSqliteLibrary,
+  type SqliteHandle,
+  type SqliteLibrary,
+  type SqliteStatement,
+  toBindValue,
+} from './sqlite-handle.js';
+
+export interface SqliteOptions {
+  /** Path of the file, or `:memory:`. */
+  readonly path: string;
+  readonly clock?: Clock;
+  /** Replaces the database clock, for tests that control time. */
+  readonly now?: () => number;
+  /** How long to wait for another process's write lock. */
+  readonly busyTimeoutMs?: number;
+  readonly library?: SqliteLibrary;
+}
+
+const BUSY_TIMEOUT_MS = 10_000;
+/** How long opening a file or reading may block the thread for a lock. */
+const BLOCKING_TIMEOUT_MS = 20;
+const BUSY_DELAY_MAX_MS = 10;
+const STATEMENT_CACHE_MAX = 500;
+/** The WAL size that triggers a checkpoint. With SQLite's default of 1000, a busy writer checkpoints all the time. */
+const CHECKPOINT_PAGES = 4000;
+
+/** A handle with a cache of prepared statements. */
+class PreparedHandle {
+  readonly #statements = new Map<string, SqliteStatement>();
+
+  constructor(readonly handle: SqliteHandle) {}
+
+  run(statement: Sql, dialect: Dialect): Row[] {
+    const { text, values } = render(statement, dialect);
+    return this.#prepare(text).all(values.map(toBindValue));
+  }
+
+  /** Runs a statement without parameters or rows, such as COMMIT. */
+  execute(text: string): void {
+    this.#prepare(text).all([]);
+  }
+
+  #prepare(text: string): SqliteStatement {
+    const known = this.#statements.get(text);
+    if (known) return known;
+    if (this.#statements.size >= STATEMENT_CACHE_MAX) this.#statements.clear();
+    const statement = this.handle.prepare(text);
+    this.#statements.set(text, statement);
+    return statement;
+  }
+}
+
+export class SqliteDatabase implements Database {
+  static {
+    recognizeCopies(this, 'SqliteDatabase');
+  }
+
+  readonly dialect: Dialect;
+  readonly #options: SqliteOptions;
+  readonly #clock: Clock;
+  readonly #mutex = new Mutex();
+  readonly #writer: PreparedHandle;
+  readonly #reader: PreparedHandle;
+  #isClosed = false;
+
+  private constructor(options: SqliteOptions, writer: SqliteHandle, reader: SqliteHandle) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.dialect = sqliteDialect({ now: options.now });
+    this.#writer = new PreparedHandle(writer);
+    this.#reader = reader === writer ? this.#writer : new PreparedHandle(reader);
+  }
+
+  /** Opens the file, creating it if it does not exist. */
+  static async open(options: SqliteOptions): Promise<SqliteDatabase> {
+    const library = options.library ?? (await findSqliteLibrary());
+    const open = (): Promise<SqliteHandle> => whileBusy(options, () => openConfigured(library, options.path));
+    try {
+      const writer = await open();
+      // Never blocks: the lock may belong to a transaction of this very thread, which could not end meanwhile.
+      writer.exec('PRAGMA busy_timeout = 0');
+      const reader = options.path === ':memory:' ? writer : await open();
+      return new SqliteDatabase(options, writer, reader);
+    } catch (error) {
+      throw translateSqliteError(error, options.path);
+    }
+  }
+
+  get path(): string {
+    return this.#options.path;
+  }
+
+  run(statement: Sql): Promise<Row[]> {
+    return this.#write(() => this.#writer.run(statement, this.dialect));
+  }
+
+  async read(statement: Sql): Promise<Row[]> {
+    if (this.#reader === this.#writer) return this.run(statement);
+    this.#refuseIfClosed();
+    try {
+      return this.#reader.run(statement, this.dialect);
+    } catch (error) {
+      throw translateSqliteError(error, this.path);
+    }
+  }
+
+  observe(statement: Sql): Promise<Row[]> {
+    return this.read(statement);
+  }
+
+  commit(statements: readonly Sql[], { relaxed = false }: CommitOptions = {}): Promise<Row[][]> {
+    return this.#write(() => {
+      if (!relaxed) return this.#commit(statements);
+      this.#writer.execute('PRAGMA synchronous = NORMAL');
+      try {
+        return this.#commit(statements);
+      } finally {
+        this.#writer.execute('PRAGMA synchronous = FULL');
+      }
+    });
+  }
+
+  #commit(statements: readonly Sql[]): Row[][] {
+    const [only] = statements;
+    if (only && statements.length === 1) return [this.#writer.run(only, this.dialect)];
+    this.#writer.execute('BEGIN IMMEDIATE');
+    try {
+      const results = statements.map((statement) => this.#writer.run(statement, this.dialect));
+      this.#writer.execute('COMMIT');
+      return results;
+    } catch (error) {
+      this.#rollBack();
+      throw error;
+    }
+  }
+
+  transaction<T>(body: (tx: Executor) => Promise<T>): Promise<T> {
+    return this.exclusive((connection) => connection.transaction(body));
+  }
+
+  exclusive<T>(body: (connection: Connection) => Promise<T>): Promise<T> {
+    return this.#mutex.run(() => {
+      this.#refuseIfClosed();
+      return body(this.#connection());
+    });
+  }
+
+  /** Changes when another connection commits to the file. Undefined during a transaction here, when none can. */
+  dataVersion(): number | undefined {
+    if (this.#isClosed || this.#mutex.isLocked) return undefined;
+    return this.#writer.handle.prepare('PRAGMA data_version').all([])[0]?.['data_version'] as number;
+  }
+
+  async close(): Promise<void> {
+    await this.#mutex.run(() => {
+      if (this.#isClosed) return;
+      this.#isClosed = true;
+      if (this.#reader !== this.#writer) this.#reader.handle.close();
+      this.#writer.handle.close();
+    });
+  }
+
+  #connection(): Connection {
+    const attempt = <T>(body: () => T): Promise<T> => this.#attempt(body);
+    const connection: Connection = {
+      dialect: this.dialect,
+      run: (statement) => attempt(() => this.#writer.run(statement, this.dialect)),
+      script: (text) => attempt(() => this.#writer.handle.exec(text)),
+      transaction: async (body) => {
+        await attempt(() => this.#writer.execute('BEGIN IMMEDIATE'));
+        try {
+          const result = await body(connection);
+          await attempt(() => this.#writer.execute('COMMIT'));
+          return result;
+        } catch (error) {
+          this.#rollBack();
+          throw error;
+        }
+      },
+    };
+    return connection;
+  }
+
+  #write<T>(body: () => T): Promise<T> {
+    return this.#mutex.run(() => {
+      this.#refuseIfClosed();
+      return this.#attempt(body);
+    });
+  }
+
+  async #attempt<T>(body: () => T): Promise<T> {
+    try {
+      return await whileBusy({ ...this.#options, clock: this.#clock }, body);
+    } catch (error) {
+      throw translateSqliteError(error, this.path);
+    }
+  }
+
+  #rollBack(): void {
+    try {
+      this.#writer.execute('ROLLBACK');
+    } catch {
+      // After some failures (full disk, lost file) SQLite has already rolled back.
+    }
+  }
+
+  #refuseIfClosed(): void {
+    if (this.#isClosed) throw new DatabaseClosedError(`This process has closed the SQLite file "${this.path}".`);
+  }
+}
+
+function openConfigured(library: SqliteLibrary, path: string): SqliteHandle {
+  refuseMissingFolder(path);
+  createPrivateFile(path);
+  const handle = library.open(path);
+  try {
+    handle.exec(`PRAGMA busy_timeout = ${BLOCKING_TIMEOUT_MS}`);
+    handle.exec('PRAGMA journal_mode = WAL');
+    handle.exec('PRAGMA synchronous = FULL');
+    handle.exec('PRAGMA foreign_keys = ON');
+    handle.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+    return handle;
+  } catch (error) {
+    handle.close();
+    throw error;
+  }
+}
+
+/** The libraries differ in how they fail, and neither names the folder that it has looked for. */
+function refuseMissingFolder(path: string): void {
+  const folder = dirname(resolve(path));
+  if (path === ':memory:' || existsSync(folder)) return;
+  throw new DatabaseUnavailableError(
+    `Cannot open the SQLite file "${path}": folder "${folder}" does not exist. Create it, or check the URL: ` +
+      'sqlite:///app.sqlite is relative to the working directory, sqlite:////var/lib/app.sqlite is absolute.',
+  );
+}
+
+/** Only its owner may read a new file: it holds inputs and results. SQLite gives its other files the same mode. */
+function createPrivateFile(path: string): void {
+  if (path === ':memory:' || path === '') return;
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch {
+    // It exists, or SQLite says better why it cannot be created.
+  }
+}
+
+/** Retries `body` while another process locks the file, without blocking the event loop. */
+async function whileBusy<T>(options: SqliteOptions, body: () => T): Promise<T> {
+  const clock = options.clock ?? systemClock;
+  const giveUpAt = clock.monotonic() + (options.busyTimeoutMs ?? BUSY_TIMEOUT_MS);
+  for (let attempts = 1; ; attempts += 1) {
+    try {
+      return body();
+    } catch (error) {
+      if (!isBusy(error) || clock.monotonic() >= giveUpAt) throw error;
+      await sleep(clock, 1 + Math.random() * Math.min(attempts, BUSY_DELAY_MAX_MS));
+    }
+  }
+}

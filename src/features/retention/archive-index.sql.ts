@@ -1,0 +1,125 @@
+// Deletes workflows that retention is done with, and keeps where their archived copies are.
+import { nowMs, oneOf, rows, type Sql, sql, table, type Token } from '../../kernel/sql/sql.js';
+import type { Database } from '../../database/database.js';
+import { hasEnded } from '../../run/rows/states.js';
+import { deletePayloads } from '../lifecycle/deletion.sql.js';
+import { isNeeded } from './retention.sql.js';
+
+/** A workflow as it was read. */
+export interface SeenWorkflow {
+  readonly workflowID: string;
+  readonly updatedAt: number;
+}
+
+const workflows = table('workflow_status');
+const archived = table('archived_workflows');
+const SEEN = [
+  { name: 'seen_id', type: 'text' },
+  { name: 'seen_at', type: 'bigint' },
+] as const;
+
+const isDeletable = sql`${hasEnded()} AND NOT ${isNeeded}`;
+
+function rowsOf(seen: readonly SeenWorkflow[]): Token {
+  const data = seen.map(({ workflowID, updatedAt }) => [workflowID, updatedAt]);
+  return rows('r', SEEN, data);
+}
+
+/** The workflows that have not changed since they were seen, and that nothing needs any more. */
+export async function findDeletable(database: Database, seen: readonly SeenWorkflow[]): Promise<SeenWorkflow[]> {
+  const found = await database.read(sql`
+    SELECT workflow_uuid
+    FROM ${rowsOf(seen)}
+    JOIN ${workflows} ON workflow_uuid = r.seen_id AND updated_at = r.seen_at
+    WHERE ${isDeletable}`);
+  const ids = new Set(found.map((row) => row['workflow_uuid']));
+  return seen.filter(({ workflowID }) => ids.has(workflowID));
+}
+
+/** The same, deleted. Postgres would compare each with each if the rows were in a subquery; SQLite has no USING. */
+function deleteDeletable({ dialect }: Database, seen: readonly SeenWorkflow[]): Sql {
+  if (dialect.name === 'postgres') {
+    return sql`
+      DELETE FROM ${workflows}
+      USING ${rowsOf(seen)}
+      WHERE workflow_uuid = r.seen_id AND updated_at = r.seen_at AND ${isDeletable}
+      RETURNING workflow_uuid`;
+  }
+  return sql`
+    DELETE FROM ${workflows}
+    WHERE (workflow_uuid, updated_at) IN (SELECT r.seen_id, r.seen_at FROM ${rowsOf(seen)}) AND ${isDeletable}
+    RETURNING workflow_uuid`;
+}
+
+/** Deletes them with all their data, and notes the object that holds their copies, in one commit. Returns their IDs. */
+export async function deleteUnchanged(
+  database: Database,
+  seen: readonly SeenWorkflow[],
+  objectName: string | undefined,
+): Promise<string[]> {
+  const ids = seen.map(({ workflowID }) => workflowID);
+  const [deleted = []] = await database.commit([
+    deleteDeletable(database, seen),
+    ...(objectName === undefined ? [] : noteArchived(ids, objectName)),
+    ...deletePayloads(database, ids),
+  ]);
+  return deleted.map((row) => row['workflow_uuid'] as string);
+}
+
+/**
+ * Those of the workflows that are deleted, by whichever program: the object holds them all. An older row is deleted before,
+ * because it may be in another partition than the new one.
+ */
+function noteArchived(workflowIDs: readonly string[], objectName: string): Sql[] {
+  const columns = [
+    { name: 'workflow_uuid', type: 'text' },
+    { name: 'object_name', type: 'text' },
+  ] as const;
+  const isGone = (id: Sql): Sql => sql`NOT EXISTS (SELECT 1 FROM ${workflows} AS w WHERE w.workflow_uuid = ${id})`;
+  const forget = sql`
+    DELETE FROM ${archived}
+    WHERE workflow_uuid ${oneOf(workflowIDs)} AND ${isGone(sql`archived_workflows.workflow_uuid`)}`;
+  const note = sql`
+    INSERT INTO ${archived} (workflow_uuid, object_name, archived_at)
+    SELECT r.workflow_uuid, r.object_name, ${nowMs}
+    FROM ${rows(
+      'r',
+      columns,
+      workflowIDs.map((id) => [id, objectName]),
+    )}
+    WHERE ${isGone(sql`r.workflow_uuid`)}
+    ON CONFLICT DO NOTHING`;
+  return [forget, note];
+}
+
+/** The object that holds the latest copy of a workflow. */
+export async function findArchived(database: Database, workflowID: string): Promise<string | undefined> {
+  const [row] = await database.read(sql`
+    SELECT a.object_name
+    FROM ${archived} AS a
+    WHERE a.workflow_uuid = ${workflowID}
+    ORDER BY a.archived_at DESC
+    LIMIT 1`);
+  return row?.['object_name'] as string | undefined;
+}
+
+/** What is deleted with workflows. */
+export interface Holdings {
+  /** Of inputs, outputs and errors, of workflows and steps: an estimate of the space they take. */
+  readonly characters: number;
+  /** Rows of the journal. */
+  readonly events: number;
+}
+
+export async function measureHoldings(database: Database, workflowIDs: readonly string[]): Promise<Holdings> {
+  const [row] = await database.read(sql`
+    SELECT COALESCE((
+      SELECT SUM(COALESCE(LENGTH(w.inputs), 0) + COALESCE(LENGTH(w.output), 0) + COALESCE(LENGTH(w.error), 0))
+      FROM ${workflows} AS w
+      WHERE w.workflow_uuid ${oneOf(workflowIDs)}), 0) + COALESCE((
+      SELECT SUM(COALESCE(LENGTH(s.output), 0) + COALESCE(LENGTH(s.error), 0))
+      FROM ${table('operation_outputs')} AS s
+      WHERE s.workflow_uuid ${oneOf(workflowIDs)}), 0) AS characters,
+      (SELECT COUNT(*) FROM ${table('journal')} AS j WHERE j.workflow_id ${oneOf(workflowIDs)}) AS events`);
+  return { characters: Number(row?.['characters'] ?? 0), events: Number(row?.['events'] ?? 0) };
+}

@@ -1,0 +1,176 @@
+// Writes what became of leased messages. Outcomes that come while a write is in flight share the next one. Each row is
+// guarded by its lease token: one that another consumer has taken is left alone.
+import { type BackoffPolicy, backoffMs } from '../../../kernel/base/backoff.js';
+import { Batcher, type Entry } from '../../../kernel/base/batcher.js';
+import { type Clock, sleep } from '../../../kernel/base/clock.js';
+import { isConflict, isConnectionFailure } from '../../transaction/failures.js';
+import { DatabaseClosedError } from '../../../kernel/errors/errors.js';
+import { oneOf, rows, type Sql, sql, type Token } from '../../../kernel/sql/sql.js';
+import type { OutboxDatabase, Transaction } from '../database.js';
+import { bury, type Burial } from '../dead-letters/burying.js';
+import { type ErrorRenderer, toFailure } from '../dead-letters/failure.js';
+import type { DlqTable, OutboxTable } from '../schema/tables.js';
+import { fromNowBy, tableToken, timeOf, uuidOf } from '../tokens.js';
+import type { Lease } from './leases.js';
+import type { Outcome } from './outcomes.js';
+
+/** An outcome to write. */
+export type Settlement =
+  | { readonly kind: 'done'; readonly id: string; readonly token: string }
+  | {
+      readonly kind: 'retry';
+      readonly id: string;
+      readonly token: string;
+      readonly delayMs: number;
+      readonly startedAt: number;
+    }
+  | { readonly kind: 'release'; readonly id: string; readonly token: string; readonly delayMs: number }
+  | ({ readonly kind: 'dead' } & Burial);
+
+export interface SettlerParts {
+  readonly clock: Clock;
+  readonly database: OutboxDatabase;
+  readonly table: OutboxTable;
+  readonly dlqTable: DlqTable | undefined;
+  /** How long a write is retried while the database is down. After that the lease has expired anyway. */
+  readonly leaseMs: number;
+}
+
+const ITEMS_MAX = 500;
+const RETRY: BackoffPolicy = { firstMs: 10, maxMs: 2000, rate: 2, jitter: 0.5 };
+
+export class Settler {
+  readonly #parts: SettlerParts;
+  readonly #batcher: Batcher<Settlement, boolean>;
+
+  constructor(parts: SettlerParts) {
+    this.#parts = parts;
+    this.#batcher = new Batcher({
+      flush: (batch) => this.#flush(batch),
+      itemsMax: ITEMS_MAX,
+      backlogMax: Infinity,
+    });
+  }
+
+  /** Resolves to false if the lease was lost, and nothing was written. */
+  settle(settlement: Settlement): Promise<boolean> {
+    return this.#batcher.submit(settlement);
+  }
+
+  close(): Promise<void> {
+    return this.#batcher.close(new DatabaseClosedError('The outbox was stopped.'));
+  }
+
+  async #flush(batch: readonly Entry<Settlement, boolean>[]): Promise<void> {
+    const items = batch.map(({ item }) => item);
+    const written = await this.#retrying(() => this.#parts.database.transact((tx) => this.#write(tx, items)));
+    for (const { item, resolve } of batch) resolve(written.has(item.id));
+  }
+
+  /** A write is guarded by its token, so it can be repeated: what an attempt wrote is not written again. */
+  async #retrying(write: () => Promise<Set<string>>): Promise<Set<string>> {
+    const { clock, leaseMs } = this.#parts;
+    const giveUpAt = clock.monotonic() + leaseMs;
+    for (let failures = 1; ; failures += 1) {
+      try {
+        return await write();
+      } catch (error) {
+        if (!(isConnectionFailure(error) || isConflict(error)) || clock.monotonic() >= giveUpAt) throw error;
+        await sleep(clock, backoffMs(RETRY, failures));
+      }
+    }
+  }
+
+  async #write(tx: Transaction, items: readonly Settlement[]): Promise<Set<string>> {
+    const { database, table, dlqTable: dlq } = this.#parts;
+    const { dialect } = database;
+    const written = new Set<string>();
+    const run = async (statement: Sql): Promise<void> => {
+      for (const row of await tx.run(statement)) written.add(String(row['id']));
+    };
+    const dead = items.filter((item) => item.kind === 'dead');
+    // Without a table for dead letters they are deleted, as in faststream-outbox.
+    const deleted = items.filter(({ kind }) => kind === 'done' || (kind === 'dead' && !dlq));
+    if (deleted.length > 0) await run(deleteHeld(table, deleted));
+    const retried = items.filter((item) => item.kind === 'retry');
+    if (retried.length > 0) await run(retryHeld(table, retried));
+    const released = items.filter((item) => item.kind === 'release');
+    if (released.length > 0) await run(releaseHeld(table, released));
+    if (dlq && dead.length > 0) for (const id of await bury(tx, { dialect, table, dlq }, dead)) written.add(id);
+    return written;
+  }
+}
+
+interface Held {
+  readonly id: string;
+  readonly token: string;
+}
+
+const HELD = [
+  { name: 'row_id', type: 'bigint' },
+  { name: 'token', type: 'text' },
+] as const;
+
+/** Deletes messages that are still held under these leases, and returns their IDs. */
+export function deleteHeld(table: OutboxTable, held: readonly Held[]): Sql {
+  const ids = held.map(({ id }) => id);
+  const data = held.map(({ id, token }) => [id, token]);
+  return sql`
+    DELETE FROM ${tableToken(table)}
+    WHERE id ${oneOf(ids, 'bigint')} AND (id, acquired_token) IN (
+      SELECT r.row_id, ${uuidOf('r.token')}
+      FROM ${rows('r', HELD, data)})
+    RETURNING id`;
+}
+
+function retryHeld(table: OutboxTable, retried: readonly Extract<Settlement, { kind: 'retry' }>[]): Sql {
+  const columns = [...HELD, { name: 'delay_ms', type: 'float' }, { name: 'started_at', type: 'float' }] as const;
+  const data = retried.map(({ id, token, delayMs, startedAt }) => [id, token, Math.ceil(delayMs), startedAt]);
+  return updateHeld(table, rows('r', columns, data), {
+    changes: sql`attempts_count = attempts_count + 1, last_attempt_at = ${timeOf('r.started_at')},
+      first_attempt_at = COALESCE(first_attempt_at, ${timeOf('r.started_at')})`,
+  });
+}
+
+/** Gives messages back. The delivery does not count. */
+function releaseHeld(table: OutboxTable, released: readonly Extract<Settlement, { kind: 'release' }>[]): Sql {
+  const columns = [...HELD, { name: 'delay_ms', type: 'float' }] as const;
+  const data = released.map(({ id, token, delayMs }) => [id, token, Math.ceil(delayMs)]);
+  return updateHeld(table, rows('r', columns, data), { changes: sql`deliveries_count = deliveries_count - 1` });
+}
+
+function updateHeld(table: OutboxTable, given: Token, { changes }: { readonly changes: Sql }): Sql {
+  return sql`
+    UPDATE ${tableToken(table)} AS o
+    SET ${changes}, acquired_token = NULL, acquired_at = NULL,
+      next_attempt_at = CASE WHEN r.delay_ms > 0 THEN ${fromNowBy('r.delay_ms')} ELSE o.next_attempt_at END
+    FROM ${given}
+    WHERE o.id = r.row_id AND o.acquired_token = ${uuidOf('r.token')}
+    RETURNING id`;
+}
+
+export interface Writing {
+  readonly startedAt: number;
+  /** Whether the handler ran. */
+  readonly isAttempt: boolean;
+  readonly renderError: ErrorRenderer | undefined;
+}
+
+export function toSettlement(
+  { row, token }: Lease,
+  outcome: Outcome,
+  { startedAt, isAttempt, renderError }: Writing,
+): Settlement {
+  const held = { id: row.id, token };
+  switch (outcome.kind) {
+    case 'done':
+    case 'release':
+      return { ...outcome, ...held };
+    case 'retry':
+      return { kind: 'retry', ...held, delayMs: outcome.delayMs, startedAt };
+    case 'dead': {
+      const failure = toFailure(outcome.error, renderError);
+      return { kind: 'dead', ...held, reason: outcome.reason, failure, isAttempt };
+    }
+  }
+}

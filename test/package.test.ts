@@ -142,7 +142,7 @@ describe('the published package', () => {
   });
 
   test.each([
-    ['index.js', ['client', 'core', 'engine', 'facade', 'services', 'store']],
+    ['index.js', ['client', 'core', 'library', 'run', 'services', 'store']],
     ['client.js', ['client', 'core', 'store']],
   ])('loads a few files for %s, and no dependency', (entry, shared) => {
     expect(loadedBy(join(root, 'dist', entry))).toEqual(shared.map((name) => `shared/${name}.js`));

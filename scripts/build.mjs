@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import './generate.mjs';
 import { runSteps, runTogether } from './run.mjs';
 
+// A test that builds has another one, with which React would be the one for development.
+process.env.NODE_ENV = 'production';
 rmSync('dist', { recursive: true, force: true });
 await runTogether([
   ['declarations', 'tsc', '-p', 'tsconfig.build.json'],

@@ -13,6 +13,8 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'operator/row-watcher.ts: new Error': 'ends a wait at its deadline and is caught in the same file',
   'plugins/transaction/outcomes.ts: new Error': "an error of the user's without the fields that cannot be stored",
   'features/parking/run-waits.run.ts: new Error': 'suspends a wait and is caught in the same file',
+  'faces/library/functions.ts: new Error': 'only its stack is used',
+  'run/run.ts: new Error': 'the reason of the signal of a workflow that has ended',
   'run/step.ts: new Error': 'something thrown by a step that is no Error, kept as one',
   'database/notify/bus.ts: new Error': 'something thrown by a subscriber that is no Error, logged as one',
   'database/notify/topics.ts: new TypeError': 'caught by the bus, which drops the notification',

@@ -18,6 +18,7 @@ import { MissedWakes } from '../features/parking/missed-wakes.run.js';
 import { Parking } from '../features/parking/parking.run.js';
 import { Ownership } from './ownership.js';
 import { Runs } from './runs.js';
+import { listenForErrors } from './unhandled-rejections.js';
 import { Slots } from './slots.js';
 import { Runtime, type RuntimeOptions } from './runtime.js';
 import { RetentionService } from '../features/retention/retention-service.run.js';
@@ -135,6 +136,7 @@ export class Engine {
     const started: Record<string, EngineService> = {};
     let engine: Engine;
     try {
+      listenForErrors();
       await runtime.databaseClock.learn(() => readNow(runtime.database));
       engine = new Engine(runtime, runs);
       await Promise.all([registerThisVersion(runtime), noteCluster(runtime.database)]);

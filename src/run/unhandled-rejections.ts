@@ -1,10 +1,16 @@
-// Rejections of what workflow code gets from us, and does not await. None of them may end the process: the workflow would be
-// recovered and end the next one as well.
+// Errors in the code of workflows that nothing handles. A workflow that ends its process is recovered, and ends the next one
+// as well.
 //
 // - Everything that the code of a stopped run waits for rejects with the reason for the stop, including what it does not
 //   await yet. The code cannot prevent that, so such a rejection counts as handled.
 // - An operation that fails without being awaited fails its workflow.
+// - The rejection of another promise ends the process, as it does in any program. The workflow is named, and it becomes a dead
+//   letter if it is its third attempt.
+import { withTimeLimit } from '../kernel/base/time-limit.js';
+import { deadLetterFatal } from './rows/lifecycle.js';
+import { currentContext } from './ambient.js';
 import { processWide } from './process-wide.js';
+import type { Run } from './run.js';
 
 /** The operations of the run in whose code one has failed. */
 export interface FailingOperations {
@@ -13,10 +19,15 @@ export interface FailingOperations {
 }
 
 /** Process-wide, because unhandled rejections are reported to the process: a second listener would see the first one. */
-const { stopReasons, runs, onUnhandled } = processWide('unhandledRejections', () => {
+const { stopReasons, runs, onUnhandled, onCrash } = processWide('unhandledRejections', () => {
   const known = { stopReasons: new WeakSet<Error>(), runs: new WeakMap<object, FailingOperations>() };
-  return { ...known, onUnhandled: listenerFor(known) };
+  return { ...known, onUnhandled: listenerFor(known), onCrash: nameWorkflow };
 });
+
+/** In which attempt a workflow becomes a dead letter if its code ends the process. Those before have ended theirs as well. */
+const FATAL_ATTEMPTS = 3;
+/** How long a process that is about to end may take to note which workflow has ended it. */
+const BLAME_MS = 1000;
 
 /** Call it before anything is rejected with the reason. */
 export function addStopReason(reason: Error): void {
@@ -32,9 +43,15 @@ export function noteRejection(run: FailingOperations, promise: Promise<unknown>,
   listen();
 }
 
-/** Not earlier: a process in which no operation fails keeps Node's own handling. */
 function listen(): void {
   if (!process.listeners('unhandledRejection').includes(onUnhandled)) process.on('unhandledRejection', onUnhandled);
+}
+
+/** From the launch of an engine on, and for good: code of its workflows may go on after it. */
+export function listenForErrors(): void {
+  // Rejections are up to an application that listens for them, and to a test runner.
+  if (process.listenerCount('unhandledRejection') === 0) listen();
+  if (!process.listeners('uncaughtExceptionMonitor').includes(onCrash)) process.on('uncaughtExceptionMonitor', onCrash);
 }
 
 function listenerFor(known: {
@@ -47,10 +64,36 @@ function listenerFor(known: {
     if (process.listenerCount('unhandledRejection') > 1) return;
     const operations = known.runs.get(promise) ?? (reason instanceof Object ? known.runs.get(reason) : undefined);
     if (operations?.fail(reason)) return;
-    // Ours is the only listener. Hand the rejection back to Node, which acts as if there were none.
-    process.off('unhandledRejection', onRejection);
-    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- It is what the code has rejected with.
-    void Promise.reject(reason);
-    setImmediate(() => process.on('unhandledRejection', onRejection));
+    const handBack = (): void => {
+      // Ours is the only listener. Node acts as if there were none.
+      process.off('unhandledRejection', onRejection);
+      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- It is what the code has rejected with.
+      void Promise.reject(reason);
+      setImmediate(() => process.on('unhandledRejection', onRejection));
+    };
+    const run = currentContext()?.run;
+    if (run) void blame(run).then(handBack);
+    else handBack();
   };
+}
+
+/** Sets the workflow aside that ends the process, unless it is one of its first attempts. */
+async function blame({ runtime, workflowID, owner }: Run): Promise<void> {
+  const { clock, database, logger } = runtime;
+  const blamed = deadLetterFatal(database, { workflowID, owner }, FATAL_ATTEMPTS).then((isDeadLetter) => {
+    if (!isDeadLetter) return;
+    logger.error(`Workflow "${workflowID}" is a dead letter now. Fix its code before you resume it.`);
+  });
+  await withTimeLimit(clock, BLAME_MS, blamed, () => {}).catch((error: unknown) => logger.warn(error));
+}
+
+/** It only says so. What becomes of the process is up to Node and to the application. */
+function nameWorkflow(_: Error, origin: NodeJS.UncaughtExceptionOrigin): void {
+  const { run, step } = currentContext() ?? {};
+  if (!run) return;
+  const { workflowID, registration, runtime } = run;
+  const place = step ? `Step ${step.stepID} of workflow` : 'Workflow';
+  const what =
+    origin === 'unhandledRejection' ? 'a promise that it does not await or catch' : 'an exception that nothing catches';
+  runtime.logger.error(`${place} "${workflowID}" (${registration.name}) ends the process by ${what}.`);
 }

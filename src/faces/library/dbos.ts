@@ -28,7 +28,8 @@ import {
   type UserFunction,
   type WorkflowConfig,
 } from '../../run/registration/registry.js';
-import { type Context, defaultRegistry, inContext, setDefaultHost, attempted } from '../../run/ambient.js';
+import { type Context, defaultRegistry, inContext, setDefaultHost } from '../../run/ambient.js';
+import { attempted } from '../../run/shielded.js';
 import type { StartWorkflowParams } from '../../run/new-workflow.js';
 import type { StepConfig } from '../../run/step.js';
 import {

@@ -7,7 +7,8 @@ import {
   DBOSNotRegisteredError,
 } from '../../kernel/errors/errors.js';
 import { consoleLogger, stackHere } from '../../kernel/base/log.js';
-import { attempted, type Context, currentContext, inContext, isWorkflowCode } from '../../run/ambient.js';
+import { type Context, currentContext, inContext, isWorkflowCode } from '../../run/ambient.js';
+import { attempted } from '../../run/shielded.js';
 import { authorize } from '../../run/registration/authorization.js';
 import { Engine } from '../../run/engine.js';
 import { parametersOf } from '../../run/registration/parameter-names.js';

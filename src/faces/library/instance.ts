@@ -14,8 +14,8 @@ import {
   currentContext,
   isWorkflowCode,
   refuseInOtherWorkflow,
-  shielded,
 } from '../../run/ambient.js';
+import { shielded } from '../../run/shielded.js';
 import { operation, readStored } from '../../run/operation.js';
 import { DBOSExecutorNotInitializedError, DBOSInvalidWorkflowTransitionError } from '../../kernel/errors/errors.js';
 import type { QueueRecord } from '../../features/queue/queue.js';

@@ -20,7 +20,7 @@ import {
   type RequestOptions,
 } from '../../features/message/requests.run.js';
 import { closeStream, readStream, readStreamOffset, writeStream } from '../../features/message/streams.run.js';
-import { attempted } from '../../run/ambient.js';
+import { attempted } from '../../run/shielded.js';
 import { getResult, type GetResultOptions, getWorkflowStatus } from '../../run/handles.js';
 import { durableSleep, operation } from '../../run/operation.js';
 import { parallel, type ParallelOptions } from '../../run/parallel.js';

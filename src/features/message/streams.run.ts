@@ -5,7 +5,8 @@ import { readAll, readOne, type ReadStreamOffsetOptions, type ReadStreamOptions,
 import { DBOSInvalidWorkflowTransitionError } from '../../kernel/errors/errors.js';
 import type { EventKey } from './events.sql.js';
 import { STREAM_CLOSED } from './streams.sql.js';
-import { currentContext, isWorkflowCode, shielded } from '../../run/ambient.js';
+import { currentContext, isWorkflowCode } from '../../run/ambient.js';
+import { shielded } from '../../run/shielded.js';
 import type { Runtime } from '../../run/runtime.js';
 import { formatOf, operation, readStored, refuseInTransaction } from '../../run/operation.js';
 import { type ActiveStep, joined, own, perform, portable } from '../../run/perform.js';

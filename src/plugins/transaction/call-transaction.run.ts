@@ -10,7 +10,8 @@ import {
 import { Engine } from '../../run/engine.js';
 import type { Registry } from '../../run/registration/registry.js';
 import type { PublishedMessage } from '../../features/history/run-journal.run.js';
-import { attempted, type Context, currentContext, inContext, isWorkflowCode } from '../../run/ambient.js';
+import { type Context, currentContext, inContext, isWorkflowCode } from '../../run/ambient.js';
+import { attempted } from '../../run/shielded.js';
 import { type ActiveStep, elsewhere, type KeptOutcome, perform } from '../../run/perform.js';
 import type { Run } from '../../run/run.js';
 import type { DataSourceTransactionHandler } from './data-source-handler.run.js';

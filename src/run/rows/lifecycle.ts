@@ -70,6 +70,10 @@ export const cancellation = sql`
   status = 'CANCELLED', ${leftQueue}, deduplication_id = NULL,
   updated_at = ${nowMs}, completed_at = ${nowMs}`;
 
+const deadLettered = sql`
+  status = 'MAX_RECOVERY_ATTEMPTS_EXCEEDED', ${leftQueue}, deduplication_id = NULL,
+  owner_xid = NULL, updated_at = ${nowMs}, completed_at = ${nowMs}`;
+
 function cancelEach(workflowIDs: readonly string[]): Sql {
   return sql`
     UPDATE ${workflows}
@@ -306,12 +310,21 @@ export async function markDiverged(database: Database, { workflowID, owner }: Ow
   return marked.length > 0;
 }
 
+/** Moves an owned workflow whose code ends the process to the dead letters, if it has been attempted so often. */
+export async function deadLetterFatal(database: Database, owned: Owned, attempts: number): Promise<boolean> {
+  const dead = await database.run(sql`
+    UPDATE ${workflows}
+    SET ${deadLettered}
+    WHERE ${isOwned([owned])} AND recovery_attempts >= ${attempts}
+    RETURNING workflow_uuid`);
+  return dead.length > 0;
+}
+
 /** Moves owned workflows to the dead letters: they were attempted too often. */
 export async function deadLetterIfOwned(database: Database, owned: readonly Owned[]): Promise<string[]> {
   const dead = await database.run(sql`
     UPDATE ${workflows}
-    SET status = 'MAX_RECOVERY_ATTEMPTS_EXCEEDED', ${leftQueue}, deduplication_id = NULL,
-      owner_xid = NULL, updated_at = ${nowMs}, completed_at = ${nowMs}
+    SET ${deadLettered}
     WHERE ${isOwned(owned)}
     RETURNING workflow_uuid`);
   return idsOf(dead);

@@ -9,6 +9,7 @@ import {
   cancelOverdue,
   cancelWorkflows,
   findOwnedBy,
+  deadLetterFatal,
   deadLetterIfOwned,
   handBack,
   INTERNAL_QUEUE,
@@ -190,6 +191,25 @@ describe('lifecycle', () => {
         owner: null,
       });
       expect(await find(database, lost.workflowID)).toMatchObject({ status: 'PENDING', owner: 'other.1' });
+    });
+
+    test('a workflow that ends its process becomes a dead letter in a late attempt, if it is owned', async () => {
+      const database = await dialect.create();
+      const [early, late] = [newWorkflow({ owner: 'me.1' }), newWorkflow({ owner: 'me.2', recoveryAttempts: 3 })];
+      await add(database, early, late);
+      const isDead = ({ workflowID }: NewWorkflow, owner: string) =>
+        deadLetterFatal(database, { workflowID, owner }, 3);
+
+      expect([await isDead(early, 'me.1'), await isDead(late, 'other.1'), await isDead(late, 'me.2')]).toEqual([
+        false,
+        false,
+        true,
+      ]);
+      expect(await find(database, early.workflowID)).toMatchObject({ status: 'PENDING', owner: 'me.1' });
+      expect(await find(database, late.workflowID)).toMatchObject({
+        status: 'MAX_RECOVERY_ATTEMPTS_EXCEEDED',
+        owner: null,
+      });
     });
 
     test('what an engine owns is found, except what it took a moment ago', async () => {

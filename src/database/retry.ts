@@ -26,6 +26,8 @@ export interface RetryOptions {
    * the failure would become the outcome of a workflow.
    */
   readonly isPatient?: boolean;
+  /** After this time, the next failure is final. Default: never. */
+  readonly limitMs?: number;
   readonly policy?: BackoffPolicy;
 }
 
@@ -84,6 +86,9 @@ function classifyState(state = ''): Failure {
 /** Runs the operation until it succeeds, fails for good, or the signal aborts. */
 export async function withRetry<T>(operation: () => Promise<T>, options: RetryOptions): Promise<T> {
   const pauses = new RetryPauses(options);
+  const { clock, limitMs = Infinity } = options;
+  const startedAt = clock.monotonic();
+  let unknown: unknown;
   for (;;) {
     try {
       const result = await operation();
@@ -93,7 +98,10 @@ export async function withRetry<T>(operation: () => Promise<T>, options: RetryOp
       const failure = classifyFailure(error);
       if (!isRetried(failure, options) || options.signal?.aborted) throw error;
       if (failure === 'unexplained' && pauses.failures + 1 >= UNEXPLAINED_MAX) throw error;
-      await pauses.next(error);
+      const leftMs = limitMs - (clock.monotonic() - startedAt);
+      if (failure === 'unknown') unknown = error;
+      if (leftMs <= 0) throw unknown ?? error;
+      await pauses.next(error, leftMs);
     }
   }
 }
@@ -126,13 +134,13 @@ export class RetryPauses {
     return this.#failures;
   }
 
-  /** Waits before the next attempt. Rejects if the signal aborts. */
-  async next(error: unknown): Promise<void> {
+  /** Waits before the next attempt, for `maxMs` at most. Rejects if the signal aborts. */
+  async next(error: unknown, maxMs = Infinity): Promise<void> {
     const { clock, logger, policy = POLICY, signal } = this.#options;
     this.#failures += 1;
     const isReported = this.#failures === SILENT_ATTEMPTS || this.#failures % REMINDER_ATTEMPTS === 0;
     if (isReported) logger.warn(`${(error as Error).message} Retrying until it succeeds.`);
-    await sleep(clock, backoffMs(policy, this.#failures), signal);
+    await sleep(clock, Math.min(backoffMs(policy, this.#failures), maxMs), signal);
   }
 
   onSuccess(): void {

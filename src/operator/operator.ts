@@ -52,6 +52,18 @@ export interface Operator {
   retrying<T>(operation: () => Promise<T>): Promise<T>;
 }
 
+/** The operator with another way to retry. */
+export function withRetrying<O extends Operator>(operator: O, retrying: Operator['retrying']): O {
+  return new Proxy(operator, {
+    get(target, key) {
+      if (key === 'retrying') return retrying;
+      // Its methods have private fields.
+      const value: unknown = Reflect.get(target, key, target);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
+
 const QUERY_TIMEOUT_MS = 30_000;
 
 export function queryTimeoutMs(operator: Operator): number {

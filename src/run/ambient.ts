@@ -77,6 +77,11 @@ export function currentContext(): Context | undefined {
   return storage.getStore();
 }
 
+/** The runtime as the code that calls may use it: workflows and their steps wait for the database, others for some time. */
+export function callersOf(runtime: Runtime): Runtime {
+  return currentContext()?.run ? runtime : runtime.callers;
+}
+
 /** The current context, unless it belongs to the engine of another registry. */
 export function contextOf(registry: Registry): Context | undefined {
   const context = currentContext();

@@ -17,7 +17,7 @@ import type { Codec } from '../kernel/codec/codec.js';
 import { type ExplainedRecord, withCancellations } from '../features/history/cancellations.js';
 import type { WaitLimits } from '../operator/row-watcher.js';
 import { type KnownWorkflow, outcomeBy, readOutcome, type WorkflowHandle } from '../operator/outcome.js';
-import { currentContext, isWorkflowCode, refuseInOtherWorkflow, whileWaiting } from './ambient.js';
+import { callersOf, currentContext, isWorkflowCode, refuseInOtherWorkflow, whileWaiting } from './ambient.js';
 import { attempted } from './shielded.js';
 import type { Runtime } from './runtime.js';
 import { operation, readStored, recordTime, refuseInTransaction } from './operation.js';
@@ -25,7 +25,7 @@ import { own, perform } from './perform.js';
 import type { Run } from './run.js';
 import type { RunEnding } from './runs.js';
 import { maxRecoveryAttempts, type WorkflowRegistration } from './registration/registry.js';
-import type { EndedWorkflow } from './rows/workflows.js';
+import { type EndedWorkflow, findWorkflows } from './rows/workflows.js';
 import { toStatus, type WorkflowStatus } from '../features/listing/status.js';
 import { deadlineOf, pollMsOf, pollMsOfWait, type PollingOptions, type TimeLimit } from '../operator/time-limit.js';
 
@@ -95,7 +95,7 @@ export class Handle<R> implements WorkflowHandle<R> {
 
   history(options: HistoryOptions = {}): AsyncGenerator<HistoryEvent, void, undefined> {
     historyOptions.read(options, 'options');
-    return getHistory(this.#runtime, this.workflowID, options);
+    return getHistory(callersOf(this.#runtime), this.workflowID, options);
   }
 
   async getWorkflowInputs<T extends unknown[]>(): Promise<T> {
@@ -140,8 +140,9 @@ function throwOwnEnd(registration: WorkflowRegistration, { workflowID, status }:
 export async function getWorkflowStatus(runtime: Runtime, workflowID: string): Promise<WorkflowStatus | null> {
   const named = { name: 'getStatus', isEffect: false, format: 'portable' } as const;
   const find = async (): Promise<ExplainedRecord | null> => {
-    const found = await runtime.findWorkflow(workflowID);
-    return found && ((await withCancellations(runtime, [found]))[0] ?? null);
+    const operator = callersOf(runtime);
+    const found = await operator.retrying(() => findWorkflows(operator.database, [workflowID]));
+    return (await withCancellations(operator, found))[0] ?? null;
   };
   const record = await operation(named, () => readStored(find));
   return record ? toStatus(runtime.codec, record) : null;

@@ -5,17 +5,15 @@ import { RemoteClock } from '../kernel/base/remote-clock.js';
 import { newID } from '../kernel/base/ids.js';
 import type { DLogger } from '../kernel/base/log.js';
 import type { Codec } from '../kernel/codec/codec.js';
-import type { CompletionRecords, Operator } from '../operator/operator.js';
+import { type CompletionRecords, type Operator, withRetrying } from '../operator/operator.js';
 import type { Wait } from '../operator/row-watcher.js';
 import { RowWatchers, type RowWatchersOptions } from '../operator/row-watchers.js';
 import { limitsOf, type QueueLimits } from '../features/queue/queue.js';
-import type { WorkflowRecord } from '../kernel/workflow/records.js';
 import type { Database } from '../database/database.js';
 import { presenceKey } from '../features/liveness/presence.sql.js';
 import type { Bus } from '../database/notify/bus.js';
 import { withRetry } from '../database/retry.js';
 import { readNow } from '../features/schedule/schedules.sql.js';
-import { findWorkflows } from './rows/workflows.js';
 import { Store } from './writer/store.js';
 import { applicationVersionOf } from './config/application-version.js';
 import type { EngineConfig } from './config/config.js';
@@ -77,6 +75,8 @@ export class Runtime implements Operator {
   engine: object | undefined;
   /** Set by the engine. */
   dataSources: CompletionRecords | undefined;
+  /** The runtime for callers outside of workflows. They get an error when the database cannot be used for long. */
+  readonly callers: Runtime;
   readonly written: (workflowIDs: readonly string[]) => Promise<void>;
   readonly waitsOf: (workflowID: string) => readonly Wait[] | undefined;
   readonly #closing = new AbortController();
@@ -109,6 +109,11 @@ export class Runtime implements Operator {
     this.databaseClock = new RemoteClock(this.clock, () =>
       this.retrying(() => this.databaseClock.learn(() => readNow(store.database))),
     );
+    this.callers = withRetrying<Runtime>(this, (operation) => {
+      const { clock, logger } = this;
+      const signal = this.#closing.signal;
+      return withRetry(operation, { clock, logger, signal, isIdempotent: true, limitMs: config.callTimeoutMs });
+    });
     this.written = (workflowIDs) => runs.written(workflowIDs);
     this.waitsOf = (workflowID) => runs.waitsOf(workflowID);
     this.owners = new OwnerLookup(store.database);
@@ -146,6 +151,7 @@ export class Runtime implements Operator {
       logger: config.logger,
       sessionLock: presenceKey(incarnationID),
       isPatient: true,
+      callTimeoutMs: config.callTimeoutMs,
     });
     try {
       return new Runtime(options, { store, incarnationID }, runs);
@@ -187,11 +193,6 @@ export class Runtime implements Operator {
   memoryLimits(queueName: string): QueueLimits | undefined {
     const record = this.registry.queues.get(queueName);
     return record && limitsOf(record);
-  }
-
-  async findWorkflow(workflowID: string): Promise<WorkflowRecord | null> {
-    const [record] = await this.retrying(() => findWorkflows(this.database, [workflowID]));
-    return record ?? null;
   }
 }
 

@@ -76,7 +76,13 @@ async function start<R>(
     await created;
     return handle;
   }
-  return attach(prepared, await engine.runtime.store.writer.start(prepared.workflow));
+  const { writer } = engine.runtime.store;
+  const written = writer.start(prepared.workflow, { isFromOutside: true });
+  // What is written after the caller has given up runs nevertheless.
+  return writer.inTime(
+    prepared.workflow,
+    written.then((verdict) => attach<R>(prepared, verdict)),
+  );
 }
 
 interface StartCall {
@@ -99,7 +105,7 @@ async function prepareStart(call: StartCall, parent?: Parent): Promise<PreparedS
   const { runtime } = engine;
   const encoding = authorizeAndEncode(engine, request, context);
   const { assumedRole, inputs } = isPromise(encoding) ? await encoding : encoding;
-  const room = runtime.store.writer.room();
+  const room = runtime.store.writer.room({ isFromOutside: !parent });
   if (room) await room;
   const workflow = newWorkflow(runtime, { request, context, workflowID, parent, assumedRole, inputs });
   return {
@@ -146,13 +152,14 @@ function refuseMissingPartition(engine: Engine, queueName: string, { enqueueOpti
 function startFresh<R>(prepared: PreparedStart): { readonly handle: Handle<R>; readonly created: Promise<void> } {
   const { engine, workflow } = prepared;
   const run = newRun(prepared, null);
-  const created = engine.runtime.store.writer.start(workflow).then((verdict) => {
+  const { writer } = engine.runtime.store;
+  const created = writer.start(workflow, { isFromOutside: true }).then((verdict) => {
     if (verdict.kind !== 'created') throw new DBOSWorkflowIDInUseError(workflow.workflowID, 'PENDING', workflow.name);
     run.deadlineAt = verdict.deadlineAt;
     engine.deadlines.watch(run);
   });
   run.followInsert(created);
-  return { handle: launch<R>(prepared, run), created };
+  return { handle: launch<R>(prepared, run), created: writer.inTime(workflow, created) };
 }
 
 /** The child's row and the parent's checkpoint are one write. */

@@ -38,6 +38,7 @@ export class ClientOperator implements Operator {
   readonly database: Database;
   readonly watchers: RowWatchers;
   readonly bus: Bus;
+  readonly #callTimeoutMs: number;
   readonly #ending = new AbortController();
   #listening: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
@@ -50,6 +51,7 @@ export class ClientOperator implements Operator {
     this.applicationName = applicationName;
     this.queryTimeoutMs = queryTimeoutMs;
     this.archive = options.archive;
+    this.#callTimeoutMs = options.store.callTimeoutMs ?? Infinity;
     this.store = store;
     this.database = store.database;
     this.bus = store.bus;
@@ -60,7 +62,8 @@ export class ClientOperator implements Operator {
       database: store.database,
       bus: store.bus,
       hasPush: store.hasPush,
-      retrying: (look) => this.retrying(look),
+      // Who waits for something waits for the database, too.
+      retrying: (look) => this.#retrying(look, Infinity),
       whileWaiting: (begin) => this.#whileWaiting(begin()),
       isRunning: () => false,
     });
@@ -120,8 +123,12 @@ export class ClientOperator implements Operator {
   }
 
   retrying<T>(operation: () => Promise<T>): Promise<T> {
+    return this.#retrying(operation, this.#callTimeoutMs);
+  }
+
+  #retrying<T>(operation: () => Promise<T>, limitMs: number): Promise<T> {
     const { clock, logger } = this;
-    return withRetry(operation, { clock, logger, signal: this.#ending.signal, isIdempotent: true });
+    return withRetry(operation, { clock, logger, signal: this.#ending.signal, isIdempotent: true, limitMs });
   }
 
   #whileWaiting<T>(promise: Promise<T>): Promise<T> {

@@ -10,7 +10,7 @@ import { KnownErrors } from '../../kernel/codec/error-classes.js';
 import type { DBOSSerializer } from '../../kernel/codec/serializer.js';
 import type { Archive } from '../../features/retention/archive-target.js';
 import { DBOSInitializationError } from '../../kernel/errors/errors.js';
-import { checkSetting, SETTINGS } from '../../kernel/check/settings.js';
+import { CALL_TIMEOUT_MS, checkSetting, SETTINGS } from '../../kernel/check/settings.js';
 import { type Check, messageOf, objectWith, unknownKey } from '../../kernel/check/validation.js';
 import { checkSchemaName } from '../../database/migrations/schema-name.js';
 import type { ClientOperatorOptions } from './client-operator.js';
@@ -34,6 +34,8 @@ export interface DBOSClientConfig {
   readonly systemDatabaseSilenceTimeoutMs?: number | DurationText;
   /** Time limit of listing and other introspection queries; 0 or less for none. Default: 30000. */
   readonly observabilityQueryTimeoutMs?: number | DurationText;
+  /** How long a call waits for a database that cannot be used, before it fails. Waits for results go on. Default: 30000. */
+  readonly callTimeoutMs?: number | DurationText;
   /** False disables listening and notifying; waits then poll. Default: true. */
   readonly useListenNotify?: boolean;
   /** The URL points to a pooler in transaction mode, such as PgBouncer. Default: false. */
@@ -68,6 +70,7 @@ const CHECKS: Readonly<Record<keyof DBOSClientConfig, Check<unknown>>> = {
   systemDatabasePoolTimeoutMs: intervalMs,
   systemDatabaseSilenceTimeoutMs: intervalMs,
   observabilityQueryTimeoutMs: timeoutMs,
+  callTimeoutMs: intervalMs,
   useListenNotify: flag,
   transactionPooler: flag,
   serializer,
@@ -100,6 +103,7 @@ export function resolveClientConfig(config: DBOSClientConfig): ClientOperatorOpt
       poolSize: config.systemDatabasePoolSize ?? 10,
       poolTimeoutMs: inMs(config.systemDatabasePoolTimeoutMs),
       silenceMs: inMs(config.systemDatabaseSilenceTimeoutMs),
+      callTimeoutMs: inMs(config.callTimeoutMs) ?? CALL_TIMEOUT_MS,
       idleTransactionTimeoutMs: Math.max(0, Math.ceil(inMs(config.systemDatabaseIdleTransactionTimeoutMs) ?? 60_000)),
       useListenNotify: config.useListenNotify ?? true,
       isTransactionPooler: config.transactionPooler,

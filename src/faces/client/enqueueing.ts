@@ -45,8 +45,9 @@ export async function enqueue(
   const row = await toEnqueued(operator, options, given);
   const workflow = debouncing ? { ...row, isDebounced: true, debounceMs: debouncing.timeoutMs } : row;
   await operator.retrying(() => refuseMissingPartition(operator.database, workflow));
-  await operator.store.writer.room();
-  const verdict = await operator.store.writer.start(workflow);
+  const { writer } = operator.store;
+  await writer.room({ isFromOutside: true });
+  const verdict = await writer.inTime(workflow, writer.start(workflow, { isFromOutside: true }));
   if (verdict.kind === 'created') {
     announceQueued(operator.bus, [workflow]);
     return workflow.workflowID;
@@ -103,8 +104,10 @@ export async function enqueueIn(
 export async function send(operator: StoreOperator, outgoing: BulkMessage): Promise<void> {
   checkMessage(outgoing);
   const message = await encodeMessage(operator.codec, outgoing, outgoing.serializationType);
-  await operator.store.writer.room();
-  const { sent } = await operator.store.writer.send({ sending: { message }, isAnnounced: true });
+  const { writer } = operator.store;
+  await writer.room({ isFromOutside: true });
+  const sending = { sending: { message }, isAnnounced: true };
+  const { sent } = await writer.inTime(sending, writer.send(sending, { isFromOutside: true }));
   if (sent === 'missing') throw missingDestinations([message]);
   operator.watchers.onSent(keyOfMessage(message), { isAnnounced: true });
 }

@@ -2,6 +2,7 @@
 // retrying an unreachable database after a time limit.
 import { internals } from '../../kernel/base/internals.js';
 import type { StoreOperator } from '../client/enqueueing.js';
+import { withRetrying } from '../../operator/operator.js';
 import { DatabaseUnavailableError } from '../../kernel/errors/errors.js';
 import type { QueueRecord } from '../../features/queue/queue.js';
 import { withRetry } from '../../database/retry.js';
@@ -54,21 +55,9 @@ export function beginRequest(source: AdminSource): RequestScope {
     late.abort(new DatabaseUnavailableError('The system database has not answered in time.')),
   );
   return {
-    operator: {
-      ...pickOperator(operator),
-      retrying: (operation) => withRetry(operation, { clock, logger, signal: late.signal, isIdempotent: true }),
-    },
+    operator: withRetrying(operator, (operation) =>
+      withRetry(operation, { clock, logger, signal: late.signal, isIdempotent: true }),
+    ),
     end: () => timer.cancel(),
   };
-}
-
-/** Picks the fields by name: engine and client have others, some of them private. */
-function pickOperator(operator: StoreOperator): Omit<StoreOperator, 'retrying'> {
-  const { database, codec, clock, databaseClock, logger, watchers, bus, store, dataSources } = operator;
-  const { applicationName, queryTimeoutMs, archive, retention } = operator;
-  const memoryLimits = (queueName: string) => operator.memoryLimits?.(queueName);
-  const written = async (workflowIDs: readonly string[]) => operator.written?.(workflowIDs);
-  const waitsOf = (workflowID: string) => operator.waitsOf?.(workflowID);
-  const parts = { database, codec, clock, databaseClock, logger, watchers, bus, store, dataSources };
-  return { ...parts, applicationName, queryTimeoutMs, archive, retention, memoryLimits, written, waitsOf };
 }

@@ -28,7 +28,7 @@ import {
   type UserFunction,
   type WorkflowConfig,
 } from '../../run/registration/registry.js';
-import { type Context, defaultRegistry, inContext, setDefaultHost } from '../../run/ambient.js';
+import { callersOf, type Context, defaultRegistry, inContext, setDefaultHost } from '../../run/ambient.js';
 import { attempted } from '../../run/shielded.js';
 import type { StartWorkflowParams } from '../../run/new-workflow.js';
 import type { StepConfig } from '../../run/step.js';
@@ -240,7 +240,7 @@ export class DBOSInstance extends ContextMembers {
   /** Stores a value for a plugin unless a later one is stored, by time or number. Resolves to the stored one. */
   async upsertEventDispatchState(state: DBOSExternalState): Promise<DBOSExternalState> {
     checks.dispatchStateCheck.read(state, 'state');
-    const runtime = this.#runtimeFor('upsertEventDispatchState');
+    const runtime = callersOf(this.#runtimeFor('upsertEventDispatchState'));
     return runtime.retrying(() => saveEventDispatchState(runtime.database, state));
   }
 
@@ -251,7 +251,7 @@ export class DBOSInstance extends ContextMembers {
     key: string,
   ): Promise<DBOSExternalState | undefined> {
     checks.dispatchStateCheck.read({ service, workflowFnName, key }, '');
-    const runtime = this.#runtimeFor('getEventDispatchState');
+    const runtime = callersOf(this.#runtimeFor('getEventDispatchState'));
     return runtime.retrying(() => getEventDispatchState(runtime.database, { service, workflowFnName, key }));
   }
 
@@ -493,7 +493,7 @@ export class DBOSInstance extends ContextMembers {
   async registerQueue(name: string, options: RegisterQueueOptions = {}): Promise<WorkflowQueue> {
     verbChecks.optionsObject.read(options, 'options');
     const { onConflict = 'update_if_latest_version', ...parameters } = options;
-    const runtime = this.#runtimeFor('registerQueue');
+    const runtime = callersOf(this.#runtimeFor('registerQueue'));
     const { applicationName, applicationVersion } = runtime;
     const registration = { name, parameters, onConflict, applicationName, applicationVersion };
     return queueOf(runtime, await registerQueue(runtime, registration));

@@ -11,6 +11,7 @@ import type { AnyConstructor, Registry, UserFunction } from '../../run/registrat
 import {
   type Context,
   contextOf,
+  callersOf,
   currentContext,
   isWorkflowCode,
   refuseInOtherWorkflow,
@@ -94,7 +95,7 @@ export class Instance implements Host, ManagementPerformer<WorkflowQueue> {
     if (callers === 'outside workflow code' && isWorkflowCode(context)) {
       throw new DBOSInvalidWorkflowTransitionError(`Invalid call to \`${verb}\` in workflow code. Call it in a step.`);
     }
-    return this.engineFor(verb).runtime;
+    return callersOf(this.engineFor(verb).runtime);
   }
 
   handleOf<R>(workflowID: string): WorkflowHandle<R> {
@@ -108,7 +109,7 @@ export class Instance implements Host, ManagementPerformer<WorkflowQueue> {
     const { runtime } = this.engineFor(name);
     // Before the operation takes its number, from which the token is derived.
     const token = nextToken();
-    const act = (): Promise<R> => body(runtime, token);
+    const act = (): Promise<R> => body(callersOf(runtime), token);
     return shielded(operation({ ...options, name: `DBOS.${name}` }, options.isEffect ? act : () => readStored(act)));
   }
 

@@ -15,7 +15,7 @@ import { statementsOf } from '../history/facts.sql.js';
 import { checkpointWrite } from '../history/step-facts.sql.js';
 import type { Checkpoint } from '../../run/rows/steps.js';
 import { type CheckpointVerdict, judgeCheckpoints } from '../../run/writer/writer-verdicts.js';
-import { currentContext, isWorkflowCode } from '../../run/ambient.js';
+import { callersOf, currentContext, isWorkflowCode } from '../../run/ambient.js';
 import type { Runtime } from '../../run/runtime.js';
 import { formatOf, type GivenLimits, limitsOf, refuseInTransaction, workflowCode } from '../../run/operation.js';
 import { type ActiveStep, encodedAs, joined, perform, portable } from '../../run/perform.js';
@@ -39,7 +39,7 @@ export async function send(runtime: Runtime, outgoing: BulkMessage): Promise<voi
     await sendFrom(context.run, { name, output: 'null' }, outgoing);
     return;
   }
-  const room = runtime.store.writer.room();
+  const room = runtime.store.writer.room({ isFromOutside: !context?.run });
   if (room) await room;
   await deliver({ runtime, run: context?.run }, outgoing);
 }
@@ -76,8 +76,11 @@ async function deliver({ runtime, run, step, output }: Sender, outgoing: BulkMes
   const key = keyOfMessage(message);
   const isAnnounced = runtime.watchers.isForOthers(key);
   const checkpoint = step && { ...step.checkpoint(portable(output)), sentID: message.messageID };
-  const written = runtime.store.writer.send({ sending: { message, sender: run }, checkpoint, isAnnounced });
-  const { sent } = await committed(step ?? run, written, ({ sent, checkpoint }) =>
+  const sending = { sending: { message, sender: run }, checkpoint, isAnnounced };
+  const { writer } = runtime.store;
+  const written = writer.send(sending, { isFromOutside: !run });
+  const settled = run ? written : writer.inTime(sending, written);
+  const { sent } = await committed(step ?? run, settled, ({ sent, checkpoint }) =>
     sent === 'sent' ? checkpoint : lostOnly(sent),
   );
   if (sent === 'missing') return refuse(step, missingDestinations([message]));
@@ -118,7 +121,7 @@ async function deliverTogether({ runtime, run, step }: Sender, outgoing: readonl
   const messages: NewMessage[] = [];
   for (const one of outgoing) messages.push(await encodeIn(runtime, run, one));
   const checkpoint = step?.checkpoint(portable());
-  const written = runtime.retrying(() => insertAll(runtime, run, { messages, checkpoint }));
+  const written = callersOf(runtime).retrying(() => insertAll(runtime, run, { messages, checkpoint }));
   const { verdicts } = await committed(step ?? run, written, (given) => given.checkpoint);
   const absent = messages.filter((_, index) => verdicts[index] === 'missing');
   if (absent.length > 0) return refuse(step, missingDestinations(absent));

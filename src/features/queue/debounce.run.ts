@@ -3,7 +3,7 @@
 import { checkDebounce, debounceID, firstDelayMs, putOff, refusedParams } from './debounce.js';
 import { INTERNAL_QUEUE } from '../../run/rows/lifecycle.js';
 import type { Engine } from '../../run/engine.js';
-import { currentContext, isWorkflowCode } from '../../run/ambient.js';
+import { callersOf, currentContext, isWorkflowCode } from '../../run/ambient.js';
 import type { Handle } from '../../run/handles.js';
 import type { StartRequest, StartWorkflowParams } from '../../run/new-workflow.js';
 import { operation } from '../../run/operation.js';
@@ -51,7 +51,7 @@ function takeNumbers(): { readonly bounceID: number; readonly startID: number } 
 async function bounce(engine: Engine, request: DebounceRequest): Promise<string | null> {
   const { callee, args, namedArgs, params } = request;
   const { text: inputs, serialization } = await engine.runtime.codec.encodeInputs(args, callee.format, namedArgs);
-  return putOff(engine.runtime, {
+  return putOff(callersOf(engine.runtime), {
     queueName: queueOf(params),
     deduplicationID: debounceID(callee, request.key),
     name: callee.name,

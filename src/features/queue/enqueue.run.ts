@@ -7,7 +7,7 @@ import { statementsOf } from '../history/facts.sql.js';
 import { startWrite } from '../history/workflow-facts.sql.js';
 import type { NewWorkflow } from '../../run/rows/workflows.js';
 import { judgeAllStarts, type StartVerdict } from '../../run/writer/writer-verdicts.js';
-import { contextOf, isWorkflowCode } from '../../run/ambient.js';
+import { callersOf, contextOf, isWorkflowCode } from '../../run/ambient.js';
 import type { Engine } from '../../run/engine.js';
 import type { Handle } from '../../run/handles.js';
 import {
@@ -115,7 +115,7 @@ async function insertAll(
   workflows: readonly NewWorkflow[],
 ): Promise<string[]> {
   refuseRepeated(workflows);
-  const verdicts = await engine.runtime.retrying(() => insertOrRefuse(engine, requests, workflows));
+  const verdicts = await callersOf(engine.runtime).retrying(() => insertOrRefuse(engine, requests, workflows));
   engine.queues.announce(workflows.filter((_, index) => verdicts[index]?.kind === 'created'));
   return workflows.map((workflow, index) => {
     const verdict = verdicts[index];

@@ -18,6 +18,9 @@ import {
 
 const PORT_MAX = 65_535;
 
+/** How long callers wait for a database that cannot be used, by default. */
+export const CALL_TIMEOUT_MS = 30_000;
+
 /** Checks that a configuration is made of. */
 export const SETTINGS = {
   text: filledString,

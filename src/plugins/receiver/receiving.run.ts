@@ -18,6 +18,7 @@ import {
 import { countWaiting } from '../../features/queue/queue-stats.sql.js';
 import { findQueue } from '../../features/queue/queues.sql.js';
 import { withRetry } from '../../database/retry.js';
+import { findWorkflows } from '../../run/rows/workflows.js';
 import { getDefaultHost } from '../../run/ambient.js';
 import type { Engine } from '../../run/engine.js';
 import {
@@ -103,8 +104,8 @@ export function workflowNameOf(host: HttpInstance, workflow: (...args: never[]) 
 /** Whether the workflow was started with these arguments. True if it is deleted, or its arguments are. */
 export async function hasArguments(host: HttpInstance, workflowID: string, args: readonly unknown[]): Promise<boolean> {
   const { runtime } = host[internals].engineFor('HTTP handlers');
-  const record = await runtime.findWorkflow(workflowID);
-  if (record === null || record.inputs === null) return true;
+  const [record] = await runtime.callers.retrying(() => findWorkflows(runtime.database, [workflowID]));
+  if (record === undefined || record.inputs === null) return true;
   const format = record.serialization === PORTABLE_FORMAT ? 'portable' : 'native';
   const given = await runtime.codec.roundTripInputs(args, { format });
   if (given.text === record.inputs) return true;

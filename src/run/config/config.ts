@@ -10,7 +10,7 @@ import type { DBOSSerializer } from '../../kernel/codec/serializer.js';
 import { DBOSInitializationError } from '../../kernel/errors/errors.js';
 import { HISTORY_LEVELS, type HistoryLevel } from '../../features/history/event.js';
 import { type RetentionConfig, retentionConfig } from '../../features/retention/policy.js';
-import { checkSetting, SETTINGS } from '../../kernel/check/settings.js';
+import { CALL_TIMEOUT_MS, checkSetting, SETTINGS } from '../../kernel/check/settings.js';
 import {
   type Check,
   checkThat,
@@ -125,6 +125,11 @@ export interface DBOSConfig {
    * Default: 25000, or 10000 more than the workflows get if that is longer.
    */
   shutdownTimeoutMs?: number | DurationText;
+  /**
+   * How long a call from outside of workflows, such as a start, waits for a system database that cannot be used, before it
+   * fails. Workflows wait until it can. Default: 30000.
+   */
+  callTimeoutMs?: number | DurationText;
   /** The lowest level logged to the console: debug, info, warn or error. Default: `info`. */
   logLevel?: string;
   /** Replaces the console logger. */
@@ -191,6 +196,7 @@ export interface EngineConfig {
   readonly shutdownAfterIdleMs: number | undefined;
   /** Undefined: by default. */
   readonly shutdownTimeoutMs: number | undefined;
+  readonly callTimeoutMs: number;
   /** Infinity: no limit. */
   readonly systemDatabasePollingConcurrency: number;
   /** 0: no timeout. */
@@ -283,6 +289,7 @@ export function resolveConfig(
     schedulerPollingIntervalMs: inMs(given.schedulerPollingIntervalMs) ?? 30_000,
     shutdownAfterIdleMs: inMs(given.shutdownAfterIdleMs),
     shutdownTimeoutMs: inMs(given.shutdownTimeoutMs),
+    callTimeoutMs: inMs(given.callTimeoutMs) ?? CALL_TIMEOUT_MS,
     systemDatabasePollingConcurrency: pollingMax > 0 ? pollingMax : Infinity,
     observabilityQueryTimeoutMs: wholeTimeoutMs(inMs(given.observabilityQueryTimeoutMs) ?? 30_000),
     logger,
@@ -359,7 +366,7 @@ const CHECKS: Readonly<Record<keyof DBOSConfig, Check<unknown>>> = {
   ...each(flag, 'addContextMetadata', 'enableOTLP', 'tracingEnabled', 'runAdminServer', 'adminOpen'),
   ...each(count, 'systemDatabasePoolSize', 'maxConcurrentQueueDispatches', 'maxConcurrentWorkflows'),
   ...each(intervalMs, 'notificationCoalesceMs', 'schedulerPollingIntervalMs'),
-  ...each(intervalMs, 'shutdownAfterIdleMs', 'shutdownTimeoutMs'),
+  ...each(intervalMs, 'shutdownAfterIdleMs', 'shutdownTimeoutMs', 'callTimeoutMs'),
   ...each(intervalMs, 'systemDatabasePoolTimeoutMs', 'systemDatabaseSilenceTimeoutMs'),
   ...each(timeoutMs, 'systemDatabaseIdleTransactionTimeoutMs', 'observabilityQueryTimeoutMs'),
   ...each(endpoints, 'otlpTracesEndpoints', 'otlpLogsEndpoints'),

@@ -16,12 +16,14 @@ import type { Bus } from '../../database/notify/bus.js';
 import { classifyFailure, RetryPauses, type RetryOptions, UNEXPLAINED_MAX } from '../../database/retry.js';
 import { findLocked } from '../rows/owners.js';
 import { BrokenLanes, laneOf } from './lanes.js';
-import { type Item, type Verdict, WriteGroup, workflowsOf, writerOf } from './write-group.js';
+import { callOf, type Item, type Verdict, WriteGroup, workflowsOf, writerOf } from './write-group.js';
 
 export type WriterEntry = Entry<Item, Verdict>;
 
 export interface GroupCommitsOptions extends Omit<RetryOptions, 'isIdempotent' | 'signal'> {
   readonly signal: AbortSignal;
+  /** The error that a caller got who does not wait any more. */
+  givenUp(call: object): Error | undefined;
   /** Notifies other processes of messages and events. */
   readonly bus?: Pick<Bus, 'afterCommit'>;
   /** The answer to a commit came late. Since then, the workflows of these runs may have been lost. */
@@ -43,6 +45,7 @@ const ISOLATION_MAX = 32;
 /** From sending a commit to its answer. */
 const LATE_MS = 250;
 const LOCK_TIMEOUT = '55P03';
+const INSUFFICIENT_PRIVILEGE = '42501';
 
 export class GroupCommits {
   readonly #database: Database;
@@ -50,7 +53,12 @@ export class GroupCommits {
   readonly #broken = new BrokenLanes();
   /** How often an entry was refused without a reason. */
   readonly #refusals = new WeakMap<WriterEntry, number>();
+  /** The groups whose commits have no answer yet. */
+  readonly #inFlight = new Set<readonly WriterEntry[]>();
+  /** What callers wait for, of commits that failed without an answer. The next attempt finds out whether it is written. */
+  readonly #unknown = new WeakSet<object>();
   #waiting = 0;
+  #trouble: Error | undefined;
 
   constructor(database: Database, options: GroupCommitsOptions) {
     this.#database = database;
@@ -60,6 +68,18 @@ export class GroupCommits {
   /** Whether a group waits until the database is back, has room, or is free. */
   get isWaiting(): boolean {
     return this.#waiting > 0;
+  }
+
+  /** Why the last commit failed; undefined if it did not. */
+  get trouble(): Error | undefined {
+    return this.#trouble;
+  }
+
+  /** Whether what a caller waits for may be written already. */
+  mayBeWritten(call: object): boolean {
+    if (this.#unknown.has(call)) return true;
+    for (const group of this.#inFlight) if (group.some(({ item }) => callOf(item) === call)) return true;
+    return false;
   }
 
   /** Writes the entries in order and settles them, except those that it returns. Rejects only if stopped. */
@@ -76,22 +96,37 @@ export class GroupCommits {
     const pauses = new RetryPauses(this.#options);
     for (;;) {
       try {
-        const { bus, clock } = this.#options;
-        const sentAt = clock.monotonic();
-        const onCommitted = (): void => {
-          if (clock.monotonic() - sentAt > LATE_MS) this.#options.onLate(ready.flatMap(runOf));
-        };
-        const refused = await group.write(this.#database, { bus, lockTimeoutMs, onCommitted });
+        const refused = await this.#commit(group, ready, lockTimeoutMs);
         pauses.onSuccess();
+        this.#trouble = undefined;
         pass.onCommit();
         return this.#retryRefused(refused, pass);
       } catch (error) {
         if (this.#options.signal.aborted) throw error;
-        const isBad = this.#isBad(error);
+        this.#trouble = error as Error;
+        if (classifyFailure(error) === 'unknown') {
+          for (const { item } of ready) this.#unknown.add(callOf(item) ?? item);
+        }
+        const isBad = this.#isBad(error) || isDenied(error, ready);
         if (isBad || this.#isIsolated(error, pauses, pass)) return this.#isolate(ready, error, { isBad, pass });
         await this.#pause(pauses, error);
         pass.onPause();
+        if (ready.some(({ item }) => this.#droppedError(item))) return this.#write(ready, pass, lockTimeoutMs);
       }
+    }
+  }
+
+  async #commit(group: WriteGroup, entries: readonly WriterEntry[], lockTimeoutMs: number): Promise<WriterEntry[]> {
+    const { bus, clock } = this.#options;
+    const sentAt = clock.monotonic();
+    const onCommitted = (): void => {
+      if (clock.monotonic() - sentAt > LATE_MS) this.#options.onLate(entries.flatMap(runOf));
+    };
+    this.#inFlight.add(entries);
+    try {
+      return await group.write(this.#database, { bus, lockTimeoutMs, onCommitted });
+    } finally {
+      this.#inFlight.delete(entries);
     }
   }
 
@@ -105,11 +140,17 @@ export class GroupCommits {
     }
   }
 
-  /** False if the entry must not be written: an earlier one of its lane failed or is blocked. */
+  /** False if the entry must not be written: it was given up, or an earlier one of its lane failed or is blocked. */
   #admit(entry: WriterEntry, pass: Pass): boolean {
-    const error = this.#broken.errorFor(entry.item);
+    const error = this.#droppedError(entry.item) ?? this.#broken.errorFor(entry.item);
     if (error !== undefined) entry.reject(error);
     return error === undefined && !pass.isBlocked(entry);
+  }
+
+  /** What the caller was told who does not wait for the item any more, if it is certainly not written. */
+  #droppedError(item: Item): Error | undefined {
+    const call = callOf(item);
+    return call && !this.#unknown.has(call) ? this.#options.givenUp(call) : undefined;
   }
 
   /** Whether one of the items can never be written. */
@@ -248,6 +289,12 @@ function runOf({ item }: WriterEntry): string[] {
 /** Whether the error may be about some items only. Others are about the database. */
 function isOfStatement(error: unknown): boolean {
   return error instanceof DatabaseStatementError || error instanceof DatabaseAccessError;
+}
+
+/** Whether a right is missing that only callers need who can be told. A workflow waits until it is granted. */
+function isDenied(error: unknown, entries: readonly WriterEntry[]): boolean {
+  if (!(error instanceof DatabaseAccessError) || !entries.every(({ item }) => callOf(item))) return false;
+  return (error.cause as { readonly code?: unknown } | undefined)?.code === INSUFFICIENT_PRIVILEGE;
 }
 
 function isLockTimeout(error: unknown): boolean {

@@ -18,6 +18,8 @@ export interface StoreOptions extends Omit<PostgresOptions, 'clock' | 'logger'> 
   readonly isListening?: boolean;
   /** Whether the writer waits out conditions of the database that may need an operator. For engines. */
   readonly isPatient?: boolean;
+  /** How long callers outside of workflows wait for a write. */
+  readonly callTimeoutMs?: number;
   /** How long notifications are collected before they are sent. */
   readonly notificationCoalesceMs?: number;
 }

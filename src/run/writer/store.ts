@@ -48,9 +48,14 @@ export class Store {
       await database.close();
       throw error;
     }
-    const { logger, isPatient } = options;
+    const { logger, isPatient, callTimeoutMs } = options;
     const bus = new Bus({ clock, logger, listener });
-    const store = new Store(database, new Writer(database, { clock, logger, bus, isPatient }), listener, bus);
+    const store = new Store(
+      database,
+      new Writer(database, { clock, logger, bus, isPatient, callTimeoutMs }),
+      listener,
+      bus,
+    );
     store.#isNotified = options.useListenNotify ?? true;
     return store;
   }

@@ -79,8 +79,9 @@ export interface Append {
   readonly checkpoint?: Checkpoint;
 }
 
+/** `isFromOutside`: a caller outside of workflows waits for it. */
 export type Item =
-  | { readonly kind: 'start'; readonly start: NewWorkflow }
+  | { readonly kind: 'start'; readonly start: NewWorkflow; readonly isFromOutside?: boolean }
   | { readonly kind: 'child'; readonly child: ChildStart }
   /** Nothing depends on a relaxed one: it need not be durable before the next commit is. */
   | {
@@ -90,7 +91,7 @@ export type Item =
       /** A resume must not repeat it. What was merely observed can be observed again. */
       readonly isEffect?: boolean;
     }
-  | { readonly kind: 'send'; readonly send: Send }
+  | { readonly kind: 'send'; readonly send: Send; readonly isFromOutside?: boolean }
   /** The checkpoint of a step that received a message. */
   | { readonly kind: 'receipt'; readonly checkpoint: Checkpoint }
   | { readonly kind: 'event'; readonly set: SetEvent }
@@ -258,6 +259,12 @@ export class WriteGroup {
         return () => 'recorded';
     }
   }
+}
+
+/** The start or send that a caller outside of workflows waits for; undefined if a workflow does. */
+export function callOf(item: Item): NewWorkflow | Send | undefined {
+  if (item.kind === 'start') return item.isFromOutside ? item.start : undefined;
+  return item.kind === 'send' && item.isFromOutside ? item.send : undefined;
 }
 
 /** The events that the run observed before the item. */

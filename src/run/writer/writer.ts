@@ -14,13 +14,18 @@
 import { Batcher } from '../../kernel/base/batcher.js';
 import type { Clock } from '../../kernel/base/clock.js';
 import type { DLogger } from '../../kernel/base/log.js';
-import { DatabaseClosedError } from '../../kernel/errors/database-errors.js';
+import {
+  CommitUnknownError,
+  DatabaseClosedError,
+  DatabaseUnavailableError,
+} from '../../kernel/errors/database-errors.js';
 import type { Database } from '../../database/database.js';
 import type { JournalEntry } from '../../features/history/journal.sql.js';
 import type { Checkpoint } from '../rows/steps.js';
 import type { Bus } from '../../database/notify/bus.js';
 import type { Refill } from '../../features/queue/refills.sql.js';
 import type { NewWorkflow, Outcome } from '../rows/workflows.js';
+import { CallerLimit } from './caller-limit.js';
 import { GroupCommits, ISOLATION_LOCK_TIMEOUT_MS, type WriterEntry } from './group-commits.js';
 import { keysOf } from './item-keys.js';
 import { ParkedItems } from './parked-items.js';
@@ -47,6 +52,8 @@ export interface WriterOptions {
    * item is rejected.
    */
   readonly isPatient?: boolean;
+  /** How long callers outside of workflows wait for a write. Default: until it is made. */
+  readonly callTimeoutMs?: number;
   /** Commits in flight at most. Default: as many as the database supports, up to 4. */
   readonly commitsMax?: number;
   /** How many items that wait are worth another commit beside those in flight. */
@@ -72,10 +79,16 @@ const HEAVY_CHARACTERS = 1_000_000;
 /** How long a commit waits for a lock before the items that are blocked are found and set aside. */
 const LOCK_TIMEOUT_MS = 500;
 
+interface Origin {
+  /** A caller outside of workflows waits, who gets an error if a right is missing. */
+  readonly isFromOutside?: boolean;
+}
+
 export class Writer {
   readonly #batcher: Batcher<Item, Verdict>;
   readonly #commits: GroupCommits;
   readonly #parked: ParkedItems;
+  readonly #limit: CallerLimit;
   readonly #stopped = new AbortController();
   readonly #backlogMax: number;
   /** The answer to a commit came late. Since then, the workflows of these runs may have been lost. */
@@ -93,8 +106,11 @@ export class Writer {
       bus,
       isPatient,
       signal,
+      givenUp: (call) => this.#limit.errorOf(call),
       onLate: (late) => this.onLate(late),
     });
+    const { callTimeoutMs: limitMs = Infinity } = options;
+    this.#limit = new CallerLimit({ clock, limitMs, explain: (call) => this.#explain(call, limitMs) });
     const write = (entries: readonly WriterEntry[]) => this.#commits.write(entries, ISOLATION_LOCK_TIMEOUT_MS);
     this.#parked = new ParkedItems({ write, clock, logger, signal, bounds });
     const flushesMax = Math.min(options.commitsMax ?? COMMITS_MAX, database.commitsMax ?? 1);
@@ -115,13 +131,19 @@ export class Writer {
   }
 
   /** Resolves when the backlog has room for new work; undefined if it already has. Work in progress never waits. */
-  room(): Promise<void> | undefined {
-    return this.#parked.size < this.#backlogMax ? this.#batcher.room() : this.#parked.idle();
+  room({ isFromOutside = false }: Origin = {}): Promise<void> | undefined {
+    const room = this.#parked.size < this.#backlogMax ? this.#batcher.room() : this.#parked.idle();
+    return room && isFromOutside ? this.#limit.wait(room, room) : room;
+  }
+
+  /** A promise that depends on the start or send, for a caller who does not wait longer than the limit. */
+  inTime<T>(call: NewWorkflow | Send, promise: Promise<T>): Promise<T> {
+    return this.#limit.wait(call, promise);
   }
 
   /** Creates a workflow. */
-  start(start: NewWorkflow): Promise<StartVerdict> {
-    return this.#submit<StartVerdict>({ kind: 'start', start });
+  start(start: NewWorkflow, origin?: Origin): Promise<StartVerdict> {
+    return this.#submit<StartVerdict>({ kind: 'start', start, ...origin });
   }
 
   /** Creates a child workflow and its parent's checkpoint of it, both or neither. */
@@ -134,8 +156,8 @@ export class Writer {
   }
 
   /** Sends a message, together with the sender's checkpoint if there is one. */
-  send(send: Send): Promise<SendVerdicts> {
-    return this.#submit<SendVerdicts>({ kind: 'send', send });
+  send(send: Send, origin?: Origin): Promise<SendVerdicts> {
+    return this.#submit<SendVerdicts>({ kind: 'send', send, ...origin });
   }
 
   /** Consumes the message in the checkpoint and writes the checkpoint. */
@@ -193,6 +215,15 @@ export class Writer {
     return this.#batcher.submit(item) as Promise<V>;
   }
 
+  /** The error for a caller who has waited for too long. */
+  #explain(call: object, limitMs: number): Error {
+    const cause = this.#commits.trouble;
+    const late = `The system database has not stored it within ${limitMs / 1000} seconds${cause ? `: ${cause.message}` : '.'}`;
+    return this.#commits.mayBeWritten(call)
+      ? new CommitUnknownError(`${late} ${nameOf(call)} may be stored nevertheless. ${repeatOf(call)}`, { cause })
+      : new DatabaseUnavailableError(`${late} ${nameOf(call)} will not be stored.`, { cause });
+  }
+
   /** What could not be written now waits beside the main stream, and with it what follows in its lane. */
   async #flush(batch: readonly WriterEntry[]): Promise<void> {
     const parked = this.#parked;
@@ -201,6 +232,26 @@ export class Writer {
     const ready = parked.size > 0 ? batch.filter((entry) => !isHeld(entry)) : batch;
     if (ready.length > 0) parked.add(await this.#commits.write(ready, LOCK_TIMEOUT_MS));
   }
+}
+
+function nameOf(call: object): string {
+  if (isStart(call)) return `Workflow "${call.workflowID}"`;
+  return isSend(call) ? `The message to workflow "${call.sending.message.destinationID}"` : 'It';
+}
+
+/** What is safe although it may have been stored. */
+function repeatOf(call: object): string {
+  return isStart(call)
+    ? 'To start it again with this ID takes effect once.'
+    : 'To send it again with the same idempotency key takes effect once.';
+}
+
+function isStart(call: object): call is NewWorkflow {
+  return 'workflowID' in call;
+}
+
+function isSend(call: object): call is Send {
+  return 'sending' in call;
 }
 
 function closedError(): DatabaseClosedError {

@@ -10,7 +10,7 @@ import { internals } from '../../kernel/base/internals.js';
 import { consoleLogger, type DLogger, type LogLevel, stackHere } from '../../kernel/base/log.js';
 import { Codec } from '../../kernel/codec/codec.js';
 import type { SerializationRecipe } from '../../kernel/codec/serializer.js';
-import { type DBOSConfig, type EngineConfig, loadConfig } from '../../run/config/config.js';
+import { checkConfig, type DBOSConfig, type EngineConfig, loadConfig } from '../../run/config/config.js';
 import { Engine, shutdownMsOf } from '../../run/engine.js';
 import type { Runtime, RuntimeOptions } from '../../run/runtime.js';
 import type { DBOSTracer } from '../../run/tracing.js';
@@ -92,6 +92,7 @@ export class Lifecycle {
   setConfig(config: DBOSConfig): void {
     if (this.#engine || this.#launching)
       throw new DBOSAlreadyLaunchedError('Cannot call DBOS.setConfig after DBOS.launch()');
+    checkConfig(config);
     this.#config = config;
   }
 

@@ -251,7 +251,7 @@ export function resolveConfig(
         `or put a dbos-config.yaml into "${folder}".`,
     );
   }
-  const given = checked(config ?? file?.values, file);
+  const given = checkConfig(config ?? file?.values, file);
   const variable: Variable = (name) => environment[name]?.trim() || undefined;
   const executorID = given.executorID ?? variable('DBOS__VMID');
   const patchingVersion = given.enablePatching ? 'PATCHING_ENABLED' : undefined;
@@ -411,7 +411,8 @@ function refuseUnknown(config: DBOSConfig): void {
   throw new DBOSInitializationError(messageOf(unknownKey(unknown[0], Object.keys(CHECKS)), 'DBOSConfig'));
 }
 
-function checked(values: unknown, file: ConfigFile | undefined): CheckedConfig {
+/** Throws for what a launch would refuse, as far as the configuration itself tells. */
+export function checkConfig(values: unknown, file?: ConfigFile): CheckedConfig {
   checkSetting(objectWith(), 'DBOSConfig', values);
   // The loop below checks the type of each field.
   const config = values as DBOSConfig;

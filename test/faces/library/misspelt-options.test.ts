@@ -22,6 +22,15 @@ test.each<[string, (DBOS: DBOSInstance) => unknown, string]>([
   expect(() => call(createDBOS())).toThrow(`config has an unknown field "${option}"`);
 });
 
+test('an unknown field of the configuration is refused before the launch', () => {
+  const DBOS = createDBOS();
+
+  expect(() => DBOS.setConfig(wrong({ name: 'shop', systemDatabaseURL: 'sqlite::memory:' }))).toThrow(
+    'systemDatabaseURL',
+  );
+  expect(() => DBOS.setConfig(wrong({ systemDatabaseUrl: 'sqlite::memory:' }))).toThrow('No application name');
+});
+
 test('a workflow without a name is refused', () => {
   expect(() => createDBOS().registerWorkflow(async () => {})).toThrow('A workflow needs a name');
 });

@@ -49,8 +49,8 @@ forEachDialect((dialect) => {
   });
 
   test('a misspelt part of the setting is refused', async () => {
-    const { DBOS } = await createEngine(dialect, { adopt: { executorIds: ['a'] } as AdoptOptions });
+    const misspelt = { executorIds: ['a'] } as AdoptOptions;
 
-    await expect(DBOS.launch()).rejects.toThrow('executorIds');
+    await expect(createEngine(dialect, { adopt: misspelt })).rejects.toThrow('executorIds');
   });
 });

@@ -5,11 +5,16 @@ import { closeSync, existsSync, openSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { type Clock, sleep, systemClock } from '../../kernel/base/clock.js';
 import { Mutex } from '../../kernel/base/mutex.js';
-import { DatabaseClosedError, DatabaseUnavailableError } from '../../kernel/errors/database-errors.js';
+import {
+  AffectedSqliteError,
+  DatabaseClosedError,
+  DatabaseUnavailableError,
+} from '../../kernel/errors/database-errors.js';
 import { type Dialect, render, type Sql } from '../../kernel/sql/sql.js';
 import { sqliteDialect } from '../../kernel/sql/sqlite-dialect.js';
 import type { CommitOptions, Connection, Database, Executor, Row } from '../database.js';
-import { isBusy, translateSqliteError } from './sqlite-errors.js';
+import { isBusy, sqliteCode, translateSqliteError } from './sqlite-errors.js';
+import { claimFile, hasWalResetBug } from './wal-reset-bug.js';
 import {
   findSqliteLibrary,
   type SqliteHandle,
@@ -27,6 +32,13 @@ export interface SqliteOptions {
   /** How long to wait for another process's write lock. */
   readonly busyTimeoutMs?: number;
   readonly library?: SqliteLibrary;
+  /** What to do if this version of SQLite can corrupt a file that several processes use. Default: use it. */
+  readonly ifAffected?: {
+    /** Opens the file for reading if another process or thread has it open. Otherwise that is refused. */
+    readonly readsBesideOthers: boolean;
+    /** Called for the first who opens the file here. */
+    readonly warn?: (message: string) => void;
+  };
 }
 
 const BUSY_TIMEOUT_MS = 10_000;
@@ -74,10 +86,17 @@ export class SqliteDatabase implements Database {
   readonly #mutex = new Mutex();
   readonly #writer: PreparedHandle;
   readonly #reader: PreparedHandle;
+  readonly #giveUp: () => void;
+  readonly #refusal: AffectedSqliteError | undefined;
+  /** What it is opened with. */
+  readonly library: SqliteLibrary;
   #isClosed = false;
 
-  private constructor(options: SqliteOptions, writer: SqliteHandle, reader: SqliteHandle) {
+  private constructor(options: SqliteOptions, { library, writer, reader, giveUp, refusal }: Opened) {
     this.#options = options;
+    this.library = library;
+    this.#giveUp = giveUp;
+    this.#refusal = refusal;
     this.#clock = options.clock ?? systemClock;
     this.dialect = sqliteDialect({ now: options.now });
     this.#writer = new PreparedHandle(writer);
@@ -87,15 +106,31 @@ export class SqliteDatabase implements Database {
   /** Opens the file, creating it if it does not exist. */
   static async open(options: SqliteOptions): Promise<SqliteDatabase> {
     const library = options.library ?? (await findSqliteLibrary());
-    const open = (): Promise<SqliteHandle> => whileBusy(options, () => openConfigured(library, options.path));
+    const { path, ifAffected } = options;
+    const open = (): Promise<SqliteHandle> => whileBusy(options, () => openConfigured(library, path));
+    let giveUp = (): void => {};
     try {
+      prepareFile(path);
+      // First: to open and to close a file may checkpoint it.
+      if (ifAffected && path !== ':memory:' && hasWalResetBug(library.version)) {
+        giveUp = claimFile(library, path, ifAffected.warn);
+      }
       const writer = await open();
       // Never blocks: the lock may belong to a transaction of this very thread, which could not end meanwhile.
       writer.exec('PRAGMA busy_timeout = 0');
-      const reader = options.path === ':memory:' ? writer : await open();
-      return new SqliteDatabase(options, writer, reader);
+      if (path === ':memory:') return new SqliteDatabase(options, { library, writer, reader: writer, giveUp });
+      const reader = await open();
+      // It never writes, so that it never checkpoints; and it is closed before the writer.
+      reader.exec('PRAGMA query_only = ON');
+      return new SqliteDatabase(options, { library, writer, reader, giveUp });
     } catch (error) {
-      throw translateSqliteError(error, options.path);
+      giveUp();
+      if (error instanceof AffectedSqliteError && ifAffected?.readsBesideOthers) {
+        const reader = library.open(path, { isReadOnly: true });
+        reader.exec(`PRAGMA busy_timeout = ${BLOCKING_TIMEOUT_MS}`);
+        return new SqliteDatabase(options, { library, writer: reader, reader, giveUp, refusal: error });
+      }
+      throw translateSqliteError(error, path);
     }
   }
 
@@ -113,7 +148,7 @@ export class SqliteDatabase implements Database {
     try {
       return this.#reader.run(statement, this.dialect);
     } catch (error) {
-      throw translateSqliteError(error, this.path);
+      throw this.#translate(error);
     }
   }
 
@@ -170,6 +205,7 @@ export class SqliteDatabase implements Database {
       this.#isClosed = true;
       if (this.#reader !== this.#writer) this.#reader.handle.close();
       this.#writer.handle.close();
+      this.#giveUp();
     });
   }
 
@@ -205,8 +241,14 @@ export class SqliteDatabase implements Database {
     try {
       return await whileBusy({ ...this.#options, clock: this.#clock }, body);
     } catch (error) {
-      throw translateSqliteError(error, this.path);
+      throw this.#translate(error);
     }
+  }
+
+  #translate(error: unknown): unknown {
+    return this.#refusal && sqliteCode(error).startsWith('SQLITE_READONLY')
+      ? this.#refusal
+      : translateSqliteError(error, this.path);
   }
 
   #rollBack(): void {
@@ -222,9 +264,22 @@ export class SqliteDatabase implements Database {
   }
 }
 
-function openConfigured(library: SqliteLibrary, path: string): SqliteHandle {
+interface Opened {
+  readonly library: SqliteLibrary;
+  readonly writer: SqliteHandle;
+  readonly reader: SqliteHandle;
+  /** Lets other processes have the file. */
+  readonly giveUp: () => void;
+  /** Why it is opened for reading only. */
+  readonly refusal?: AffectedSqliteError;
+}
+
+function prepareFile(path: string): void {
   refuseMissingFolder(path);
   createPrivateFile(path);
+}
+
+function openConfigured(library: SqliteLibrary, path: string): SqliteHandle {
   const handle = library.open(path);
   try {
     handle.exec(`PRAGMA busy_timeout = ${BLOCKING_TIMEOUT_MS}`);

@@ -22,12 +22,20 @@ export interface SqliteLibrary {
   readonly name: 'node:sqlite' | 'better-sqlite3';
   /** Of SQLite itself. */
   readonly version: string;
-  open(path: string): SqliteHandle;
+  open(path: string, options?: OpenOptions): SqliteHandle;
+}
+
+interface OpenOptions {
+  /** Such a connection changes nothing, and makes no checkpoint, not even when it is closed. */
+  readonly isReadOnly?: boolean;
 }
 
 /** The parts of `node:sqlite` that we use. The types of Node 20 lack it. */
 interface NodeSqlite {
-  DatabaseSync: new (path: string) => {
+  DatabaseSync: new (
+    path: string,
+    options: { readonly readOnly: boolean },
+  ) => {
     prepare(text: string): {
       all(...values: BindValue[]): Record<string, unknown>[];
       setReadBigInts(isEnabled: boolean): void;
@@ -38,7 +46,10 @@ interface NodeSqlite {
 }
 
 /** The parts of `better-sqlite3` that we use. */
-type BetterSqlite = new (path: string) => {
+type BetterSqlite = new (
+  path: string,
+  options: { readonly readonly: boolean },
+) => {
   prepare(text: string): {
     readonly reader: boolean;
     all(...values: BindValue[]): Row[];
@@ -60,8 +71,8 @@ export async function findSqliteLibrary(): Promise<SqliteLibrary> {
 export function nodeSqlite(): SqliteLibrary | undefined {
   const library = process.getBuiltinModule('node:sqlite') as unknown as NodeSqlite | undefined;
   if (!library) return undefined;
-  const open = (path: string): SqliteHandle => {
-    const handle = new library.DatabaseSync(path);
+  const open = (path: string, { isReadOnly = false }: OpenOptions = {}): SqliteHandle => {
+    const handle = new library.DatabaseSync(path, { readOnly: isReadOnly });
     return {
       prepare(text) {
         const statement = handle.prepare(text);
@@ -94,7 +105,7 @@ function withNumbers(row: Record<string, unknown>): Row {
 export async function betterSqlite(): Promise<SqliteLibrary> {
   try {
     const { default: Library } = await import('better-sqlite3');
-    const open = (path: string): SqliteHandle => openBetterSqlite(Library, path);
+    const open: SqliteLibrary['open'] = (path, options) => openBetterSqlite(Library, path, options);
     // Loads the native part too, which may have been built for another runtime.
     return { name: 'better-sqlite3', version: versionOf(open), open };
   } catch (cause) {
@@ -106,8 +117,8 @@ export async function betterSqlite(): Promise<SqliteLibrary> {
   }
 }
 
-function openBetterSqlite(Library: BetterSqlite, path: string): SqliteHandle {
-  const handle = new Library(path);
+function openBetterSqlite(Library: BetterSqlite, path: string, { isReadOnly = false }: OpenOptions = {}): SqliteHandle {
+  const handle = new Library(path, { readonly: isReadOnly });
   return {
     prepare(text) {
       const statement = handle.prepare(text);

@@ -7,6 +7,7 @@ import { DBOSClient } from '../client/client.js';
 import type { ClientOperator } from '../client/client-operator.js';
 import { CONFIG_FILE, readConfigDocument } from '../../database/config/config-document.js';
 import { parseYaml } from '../../database/config/yaml.js';
+import { isAffectedAllowed } from '../../database/sqlite/wal-reset-bug.js';
 import { chooseSystemURL } from '../../database/config/system-url.js';
 import type { CommandContext } from './command.js';
 import { CommandFailure, wrongUsage } from './failure.js';
@@ -111,6 +112,7 @@ export async function withClient<T>(
     systemDatabaseSchemaName: target.schema,
     applicationName: given.applicationName,
     systemDatabasePoolSize: 4,
+    allowAffectedSqlite: isAffectedAllowed(context.environment),
     logger: loggerOf(context),
   });
   let closing: Promise<void> | undefined;

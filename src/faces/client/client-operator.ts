@@ -81,6 +81,7 @@ export class ClientOperator implements Operator {
       ...storeOptions,
       clock,
       runMigrations: false,
+      readsBesideOthers: true,
       acceptsDBOS: true,
       isListening: false,
     });

@@ -38,6 +38,8 @@ export interface DBOSClientConfig {
   readonly callTimeoutMs?: number | DurationText;
   /** False disables listening and notifying; waits then poll. Default: true. */
   readonly useListenNotify?: boolean;
+  /** As in the configuration of the application. Default: false; beside another process, the client only reads. */
+  readonly allowAffectedSqlite?: boolean;
   /** The URL points to a pooler in transaction mode, such as PgBouncer. Default: false. */
   readonly transactionPooler?: boolean;
   /** Must be the same as the application's. Default: superjson. */
@@ -72,6 +74,7 @@ const CHECKS: Readonly<Record<keyof DBOSClientConfig, Check<unknown>>> = {
   observabilityQueryTimeoutMs: timeoutMs,
   callTimeoutMs: intervalMs,
   useListenNotify: flag,
+  allowAffectedSqlite: flag,
   transactionPooler: flag,
   serializer,
   lostValues: SETTINGS.lostValues,
@@ -106,6 +109,7 @@ export function resolveClientConfig(config: DBOSClientConfig): ClientOperatorOpt
       callTimeoutMs: inMs(config.callTimeoutMs) ?? CALL_TIMEOUT_MS,
       idleTransactionTimeoutMs: Math.max(0, Math.ceil(inMs(config.systemDatabaseIdleTransactionTimeoutMs) ?? 60_000)),
       useListenNotify: config.useListenNotify ?? true,
+      allowAffectedSqlite: config.allowAffectedSqlite,
       isTransactionPooler: config.transactionPooler,
       applicationName: 'everstep_client',
       logger: clientLogger,

@@ -3,6 +3,9 @@
 import type { WorkflowRecord } from '../../kernel/workflow/records.js';
 import { IN_FLIGHT_STATUSES } from '../../kernel/workflow/status.js';
 import { doesServe, type ExecutorRecord, listExecutors } from '../liveness/executors.sql.js';
+import type { Database } from '../../database/database.js';
+import { SqliteDatabase } from '../../database/sqlite/sqlite-database.js';
+import { describeBug, hasWalResetBug, REMEDY } from '../../database/sqlite/wal-reset-bug.js';
 import { findPausedQueues } from '../queue/queues.sql.js';
 import type { Capability } from '../../database/postgres/capabilities.js';
 import { findPartitionFaults } from '../retention/partitioned-tables.sql.js';
@@ -67,6 +70,7 @@ export async function diagnose(operator: Operator, schema = 'dbos'): Promise<Dia
   const findings = [
     ...faults.map((message): Finding => ({ kind: 'problem', subject: 'partitions', message })),
     ...judgeClock(clockAheadMs),
+    ...judgeSqlite(database, executors),
     ...capabilities.filter(({ isAvailable }) => !isAvailable).map(lackingCapability),
     ...executors.filter(({ isLeaseOver }) => isLeaseOver).map((executor) => deadExecutor(executor, now)),
     ...(await judgeQueues(operator, queues, executors)),
@@ -98,6 +102,15 @@ function judgeClock(clockAheadMs: number): Finding[] {
     `The local clock is ${seconds} s ${clockAheadMs > 0 ? 'ahead of' : 'behind'} the database's. ` +
     'Synchronize both with a time server, because times and deadlines are compared.';
   return [{ kind: 'problem', subject: 'clock', message }];
+}
+
+/** Of the library of this process; the others usually have the same. */
+function judgeSqlite(database: Database, executors: readonly ExecutorRecord[]): Finding[] {
+  if (!(database instanceof SqliteDatabase) || !hasWalResetBug(database.library.version)) return [];
+  const live = executors.filter(({ isLeaseOver }) => !isLeaseOver);
+  const isShared = new Set(live.map(({ host, pid }) => `${pid} ${host}`)).size > 1;
+  const message = `${describeBug(database.library)}${isShared ? ', as is the case here' : ''}. ${REMEDY}`;
+  return [{ kind: isShared ? 'problem' : 'notice', subject: 'server', message }];
 }
 
 function judgeIndexes(advised: readonly OptionalIndex[]): Finding[] {

@@ -58,6 +58,13 @@ export class DatabaseCorruptError extends DatabaseError {
   override readonly code = DatabaseCorruptError.code;
 }
 
+/** SQLite has a bug by which several processes can corrupt the file, and another one has it open. */
+export class AffectedSqliteError extends DatabaseError {
+  static override readonly code = 'AFFECTED_SQLITE';
+  override readonly name = 'AffectedSqliteError';
+  override readonly code = AffectedSqliteError.code;
+}
+
 /** A connection to the file of the system database belongs to another copy of SQLite in this process. */
 export class SqliteCopiesError extends DatabaseError {
   static override readonly code = 'SQLITE_COPIES';

@@ -24,6 +24,7 @@ import {
   unknownKey,
 } from '../../kernel/check/validation.js';
 import { checkSchemaName } from '../../database/migrations/schema-name.js';
+import { isAffectedAllowed } from '../../database/sqlite/wal-reset-bug.js';
 import type { StoreOptions } from '../writer/store.js';
 import { chooseSystemURL } from '../../database/config/system-url.js';
 import { resolveAdmin } from './config-admin.js';
@@ -72,6 +73,11 @@ export interface DBOSConfig {
   transactionPooler?: boolean;
   /** Opens a connection per operation instead of keeping a pool. Default: false. */
   connectionPerOperation?: boolean;
+  /**
+   * Lets several processes use one SQLite file although the version of SQLite can corrupt it then. Default:
+   * EVERSTEP_ALLOW_AFFECTED_SQLITE, or false.
+   */
+  allowAffectedSqlite?: boolean;
   /** Migrates the system database at launch; false only checks its version. Default: true. */
   runMigrations?: boolean;
   /** Wakes waiters in other processes with LISTEN and NOTIFY; false leaves them to polling. Default: true. */
@@ -315,6 +321,7 @@ export function resolveConfig(
       // A heartbeat on a silent connection must be repeated before the lease ends.
       silenceMs: inMs(given.systemDatabaseSilenceTimeoutMs) ?? Math.min(10_000, (leaseSeconds * 1000) / 3),
       idleTransactionTimeoutMs: wholeTimeoutMs(inMs(given.systemDatabaseIdleTransactionTimeoutMs) ?? 60_000),
+      allowAffectedSqlite: given.allowAffectedSqlite ?? isAffectedAllowed(environment),
       runMigrations: given.runMigrations ?? true,
       useListenNotify: given.useListenNotify ?? true,
       notificationCoalesceMs: inMs(given.notificationCoalesceMs) ?? 10,
@@ -362,7 +369,8 @@ const { text, flag, names, count, intervalMs, timeoutMs, endpoints } = SETTINGS;
 const CHECKS: Readonly<Record<keyof DBOSConfig, Check<unknown>>> = {
   ...each(text, 'name', 'systemDatabaseUrl', 'applicationDatabaseUrl', 'databaseUrl'),
   ...each(text, 'applicationVersion', 'executorID', 'adminHost', 'adminToken', 'adminReadOnlyToken'),
-  ...each(flag, 'transactionPooler', 'connectionPerOperation', 'runMigrations', 'useListenNotify', 'enablePatching'),
+  ...each(flag, 'transactionPooler', 'connectionPerOperation', 'allowAffectedSqlite', 'runMigrations'),
+  ...each(flag, 'useListenNotify', 'enablePatching'),
   ...each(flag, 'addContextMetadata', 'enableOTLP', 'tracingEnabled', 'runAdminServer', 'adminOpen'),
   ...each(count, 'systemDatabasePoolSize', 'maxConcurrentQueueDispatches', 'maxConcurrentWorkflows'),
   ...each(intervalMs, 'notificationCoalesceMs', 'schedulerPollingIntervalMs'),

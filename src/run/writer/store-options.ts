@@ -12,6 +12,10 @@ export interface StoreOptions extends Omit<PostgresOptions, 'clock' | 'logger'> 
   readonly acceptsDBOS?: boolean;
   /** False disables LISTEN, NOTIFY and the triggers; waits then poll. */
   readonly useListenNotify?: boolean;
+  /** Whether several processes may use a SQLite file although this version of SQLite can corrupt it then. Default: no. */
+  readonly allowAffectedSqlite?: boolean;
+  /** Otherwise, whether such a file is opened for reading beside another process, instead of not at all. For clients. */
+  readonly readsBesideOthers?: boolean;
   /** The advisory lock to hold on the listening connection. */
   readonly sessionLock?: string;
   /** False defers listening until `listener.start()` is called. */

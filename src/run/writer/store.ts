@@ -76,7 +76,10 @@ export async function openDatabase(
   const location = locateDatabase(options.url);
   if (location?.kind === 'sqlite') {
     if (options.runMigrations === false) refuseMissingFile(location.path);
-    const database = await SqliteDatabase.open({ ...options, path: location.path });
+    const { logger, allowAffectedSqlite, readsBesideOthers = false } = options;
+    const warn = readsBesideOthers ? undefined : (message: string) => logger.warn(message);
+    const ifAffected = allowAffectedSqlite ? undefined : { readsBesideOthers, warn };
+    const database = await SqliteDatabase.open({ ...options, path: location.path, ifAffected });
     return { database, listener: new SqliteListener(database, options) };
   }
   if (location?.kind !== 'postgres') {

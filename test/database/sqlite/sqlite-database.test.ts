@@ -29,6 +29,12 @@ describe('SqliteDatabase', () => {
       expect(settings).toEqual({ journal_mode: 'wal', synchronous: 2, foreign_keys: 1 });
     });
 
+    test('what only reads cannot write, so that it never checkpoints', async () => {
+      const database = await dialect.create();
+
+      await expect(database.read(sql`DELETE FROM workflow_status`)).rejects.toThrow(/readonly/);
+    });
+
     test('a new file, and those beside it, are for its owner only', async () => {
       const path = join(inject('folder'), `${newID()}.sqlite`);
       const database = await SqliteDatabase.open({ path });

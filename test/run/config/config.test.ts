@@ -58,6 +58,7 @@ const COMPLETE: Required<Omit<DBOSConfig, 'systemDatabasePool'>> = {
   systemDatabaseSilenceTimeoutMs: 3_000,
   transactionPooler: true,
   connectionPerOperation: true,
+  allowAffectedSqlite: true,
   runMigrations: false,
   useListenNotify: false,
   notificationCoalesceMs: 25,
@@ -142,6 +143,7 @@ describe('a configuration', () => {
       store: {
         url: 'sqlite:///app.sqlite',
         logger,
+        allowAffectedSqlite: false,
         applicationName: 'everstep_app',
         schema: 'dbos',
         poolSize: undefined,
@@ -206,6 +208,7 @@ describe('a configuration', () => {
         poolSize: 7,
         pool: 'none',
         isTransactionPooler: true,
+        allowAffectedSqlite: true,
         poolTimeoutMs: 4_000,
         silenceMs: 3_000,
         idleTransactionTimeoutMs: 1_500,

@@ -6,6 +6,7 @@ import { grantAccess, migrate } from '../../../database/migrations/migrate.js';
 import { printGrants, printMigrations } from '../../../database/migrations/print.js';
 import { dropSystemTables } from '../../../database/migrations/reset.js';
 import { databaseSource, readVersions, type Versions } from '../../../database/migrations/versions.js';
+import { isAffectedAllowed } from '../../../database/sqlite/wal-reset-bug.js';
 import { openDatabase } from '../../../run/writer/store.js';
 import { command, confirm, JSON_FLAG, type Output, progressOn, type CommandContext, YES_FLAG } from '../command.js';
 import { DATABASE, type DatabaseTarget, findDatabase, loggerOf, refuseMissingFile } from '../connection.js';
@@ -34,6 +35,8 @@ export async function withDatabase<T>(
     clock,
     logger: loggerOf(context),
     runMigrations: isCreating,
+    allowAffectedSqlite: isAffectedAllowed(context.environment),
+    readsBesideOthers: true,
     applicationName: 'everstep_cli',
   };
   const { database } = await openDatabase(options);

@@ -35,7 +35,7 @@ const LAYERS: Readonly<Record<Template, readonly string[]>> = {
 };
 /** The name in the templates, which are code that compiles. */
 const PLACEHOLDER = 'everstep-app';
-const SQLITE_LIBRARY = { 'better-sqlite3': '^12.6.2' };
+const SQLITE_LIBRARY = { 'better-sqlite3': '^12.8.0' };
 
 /** Returns the names of the files that it has written. */
 export function generateProject(spec: ProjectSpec): readonly string[] {

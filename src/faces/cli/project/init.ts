@@ -5,6 +5,8 @@ import { wrongUsage } from '../failure.js';
 import { choice } from '../option.js';
 import { sanitize } from '../render-context.js';
 import { DATABASES, generateProject, TEMPLATES } from './generate.js';
+import { nodeSqlite } from '../../../database/sqlite/sqlite-handle.js';
+import { hasWalResetBug } from '../../../database/sqlite/wal-reset-bug.js';
 
 const POSTGRES_NOTE =
   '\nThe URLs of the Postgres server are in src/database.ts; DBOS_SYSTEM_DATABASE_URL and TEST_DATABASE_URL override them.\n';
@@ -48,7 +50,8 @@ const initCommand = command({
     const template = options.template ?? (await choose(context, 'Template', TEMPLATES));
     const database = options.database ?? (await choose(context, 'Database', DATABASES));
     const folder = resolve(context.folder, given);
-    const needsSqliteLibrary = process.getBuiltinModule?.('node:sqlite') === undefined;
+    const builtIn = nodeSqlite();
+    const needsSqliteLibrary = builtIn === undefined || hasWalResetBug(builtIn.version);
     const files = generateProject({ folder, template, database, needsSqliteLibrary });
     const isHere = folder === resolve(context.folder);
     const next = [...(isHere ? [] : [`cd ${quoted(given)}`]), 'npm install', 'npm test', 'npm run dev'];

@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { type Clock, systemClock } from '../../src/kernel/base/clock.js';
 import type { DLogger } from '../../src/index.js';
 import { silentLogger } from '../../src/kernel/base/log.js';
 import { render } from '../../src/kernel/sql/sql.js';
@@ -52,6 +53,21 @@ forEachDialect((dialect) => {
 
       expect(DBOS.isInitialized()).toBe(true);
       expect(initialized).toEqual(['once']);
+    });
+
+    test.each([
+      [3 * 3_600_000, 'The local clock is 10800 s ahead of'],
+      [-3 * 3_600_000, 'The local clock is 10800 s behind'],
+      [2000, undefined],
+    ])('warns of a clock that is %d ms ahead of the database: %s', async (aheadMs, expected) => {
+      const warnings: string[] = [];
+      const logger = { ...silentLogger, warn: (entry: unknown) => void warnings.push(String(entry)) };
+      const clock: Clock = { ...systemClock, now: () => Date.now() + aheadMs };
+      const { DBOS } = await createEngine(dialect, { logger }, { clock, databaseNow: () => Date.now() });
+
+      await DBOS.launch();
+
+      expect(warnings).toEqual(expected === undefined ? [] : [expect.stringContaining(expected)]);
     });
 
     test('closes the door to another configuration until the shutdown', async () => {

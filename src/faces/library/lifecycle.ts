@@ -10,6 +10,7 @@ import { internals } from '../../kernel/base/internals.js';
 import { consoleLogger, type DLogger, type LogLevel, stackHere } from '../../kernel/base/log.js';
 import { Codec } from '../../kernel/codec/codec.js';
 import type { SerializationRecipe } from '../../kernel/codec/serializer.js';
+import { faultOfClock } from '../../features/diagnosis/clock-difference.js';
 import { checkConfig, type DBOSConfig, type EngineConfig, loadConfig } from '../../run/config/config.js';
 import { Engine, shutdownMsOf } from '../../run/engine.js';
 import type { Runtime, RuntimeOptions } from '../../run/runtime.js';
@@ -146,7 +147,9 @@ export class Lifecycle {
       this.#areReceiversActive = true;
       if (config.runAdminServer) await this.#startAdminServer(config, this.#engine.runtime);
       if (config.shutdownAfterIdleMs !== undefined) this.#shutdownAfterIdle(this.#engine, config.shutdownAfterIdleMs);
-      for (const warning of [warnOfMinified(registry), warnOfMinifiedErrors(registry)])
+      const { clock, databaseClock } = this.#engine.runtime;
+      const clockFault = faultOfClock(clock.now() - databaseClock.now());
+      for (const warning of [warnOfMinified(registry), warnOfMinifiedErrors(registry), clockFault])
         if (warning) config.logger.warn(warning);
       config.logger.info(describeLaunch(this.#engine));
       // The line that scripts written for DBOS wait for.

@@ -6,6 +6,7 @@ import { doesServe, type ExecutorRecord, listExecutors } from '../liveness/execu
 import type { Database } from '../../database/database.js';
 import { SqliteDatabase } from '../../database/sqlite/sqlite-database.js';
 import { describeBug, hasWalResetBug, REMEDY } from '../../database/sqlite/wal-reset-bug.js';
+import { faultOfClock } from './clock-difference.js';
 import { findPausedQueues } from '../queue/queues.sql.js';
 import type { Capability } from '../../database/postgres/capabilities.js';
 import { findPartitionFaults } from '../retention/partitioned-tables.sql.js';
@@ -36,7 +37,6 @@ export interface Diagnosis {
   readonly findings: readonly Finding[];
 }
 
-const CLOCK_DIFFERENCE_MAX_MS = 5000;
 /** Workflows examined per status. */
 const OLDEST = 5;
 /** A workflow that was just claimed or enqueued is not stuck yet. */
@@ -96,12 +96,8 @@ async function explainOldest(operator: Operator, now: number): Promise<WorkflowE
 }
 
 function judgeClock(clockAheadMs: number): Finding[] {
-  if (Math.abs(clockAheadMs) <= CLOCK_DIFFERENCE_MAX_MS) return [];
-  const seconds = Math.round(Math.abs(clockAheadMs) / 1000);
-  const message =
-    `The local clock is ${seconds} s ${clockAheadMs > 0 ? 'ahead of' : 'behind'} the database's. ` +
-    'Synchronize both with a time server, because times and deadlines are compared.';
-  return [{ kind: 'problem', subject: 'clock', message }];
+  const message = faultOfClock(clockAheadMs);
+  return message === undefined ? [] : [{ kind: 'problem', subject: 'clock', message }];
 }
 
 /** Of the library of this process; the others usually have the same. */

@@ -100,6 +100,8 @@ export interface Database extends Executor, Reader {
   onPromoted?(compare: Comparison): void;
   /** Aborts when another server takes the place of the present one. Postgres only. */
   readonly reign?: AbortSignal;
+  /** Aborts when the file was deleted or replaced. Its reason is the error of all further calls. SQLite only. */
+  readonly lost?: AbortSignal;
   /** Declares what the database lacks because only DBOS has migrated it. Postgres only. */
   lack?(lacking: Lacking): void;
   /** Use of the connection pool, if there is one. */

@@ -1,12 +1,14 @@
+import { existsSync, rmSync } from 'node:fs';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type Clock, systemClock } from '../../src/kernel/base/clock.js';
 import type { DLogger } from '../../src/index.js';
+import { locateDatabase } from '../../src/kernel/base/url.js';
 import { silentLogger } from '../../src/kernel/base/log.js';
 import { render } from '../../src/kernel/sql/sql.js';
 import type { Database } from '../../src/database/database.js';
 import { PostgresDatabase } from '../../src/database/postgres/postgres-database.js';
 import { SqliteDatabase } from '../../src/database/sqlite/sqlite-database.js';
-import { forEachDialect } from '../rig/dialects.js';
+import { forEachDialect, onlyOn } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
 import { ManualClock, until } from '../rig/manual-clock.js';
 import { createGenerations, failureOf, newHalt } from './succession.js';
@@ -419,5 +421,25 @@ forEachDialect((dialect) => {
 
     await DBOS.launch();
     expect(DBOS.isInitialized()).toBe(true);
+  });
+});
+
+onlyOn('sqlite', (dialect) => {
+  test('an engine whose file is deleted says so, acknowledges nothing more, and stops', async () => {
+    const errors: string[] = [];
+    const logger = { ...silentLogger, error: (entry: unknown) => void errors.push(String(entry)) };
+    const { DBOS, url } = await createEngine(dialect, { logger, shutdownTimeoutMs: 1000 });
+    const workflow = DBOS.registerWorkflow(async (n: number) => DBOS.runStep(async () => n), { name: 'workflow' });
+    await DBOS.launch();
+    expect(await workflow(1)).toBe(1);
+    const { path } = locateDatabase(url) as { readonly path: string };
+
+    for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix, { force: true });
+    const late = DBOS.startWorkflow(workflow, { workflowID: 'late' })(2);
+
+    await expect(late).rejects.toThrow();
+    await vi.waitUntil(() => !DBOS.isInitialized(), { timeout: 10_000 });
+    expect(errors[0]).toContain(`Shutting down: The SQLite file "${path}" was deleted or replaced`);
+    expect(existsSync(path)).toBe(false);
   });
 });

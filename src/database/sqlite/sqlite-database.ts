@@ -1,7 +1,7 @@
 // The system database in a SQLite file: a writer connection behind a mutex, and a reader connection. Without the mutex,
 // statements of other tasks would land in the writer's open transaction. An in-memory database has one connection for both.
 import { recognizeCopies } from '../../kernel/base/copies.js';
-import { closeSync, existsSync, openSync } from 'node:fs';
+import { closeSync, existsSync, openSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { type Clock, sleep, systemClock } from '../../kernel/base/clock.js';
 import { Mutex } from '../../kernel/base/mutex.js';
@@ -88,6 +88,10 @@ export class SqliteDatabase implements Database {
   readonly #reader: PreparedHandle;
   readonly #giveUp: () => void;
   readonly #refusal: AffectedSqliteError | undefined;
+  readonly #lost = new AbortController();
+  /** The working directory may change. */
+  readonly #fullPath: string;
+  readonly #file: string | undefined;
   /** What it is opened with. */
   readonly library: SqliteLibrary;
   #isClosed = false;
@@ -97,6 +101,8 @@ export class SqliteDatabase implements Database {
     this.library = library;
     this.#giveUp = giveUp;
     this.#refusal = refusal;
+    this.#fullPath = resolve(options.path);
+    this.#file = options.path === ':memory:' ? undefined : fileAt(this.#fullPath);
     this.#clock = options.clock ?? systemClock;
     this.dialect = sqliteDialect({ now: options.now });
     this.#writer = new PreparedHandle(writer);
@@ -138,6 +144,10 @@ export class SqliteDatabase implements Database {
     return this.#options.path;
   }
 
+  get lost(): AbortSignal {
+    return this.#lost.signal;
+  }
+
   run(statement: Sql): Promise<Row[]> {
     return this.#write(() => this.#writer.run(statement, this.dialect));
   }
@@ -145,6 +155,8 @@ export class SqliteDatabase implements Database {
   async read(statement: Sql): Promise<Row[]> {
     if (this.#reader === this.#writer) return this.run(statement);
     this.#refuseIfClosed();
+    // Only writes and the listener look at the file: that takes as long as a small read.
+    this.#lost.signal.throwIfAborted();
     try {
       return this.#reader.run(statement, this.dialect);
     } catch (error) {
@@ -195,7 +207,7 @@ export class SqliteDatabase implements Database {
 
   /** Changes when another connection commits to the file. Undefined during a transaction here, when none can. */
   dataVersion(): number | undefined {
-    if (this.#isClosed || this.#mutex.isLocked) return undefined;
+    if (this.#isClosed || this.#mutex.isLocked || this.#isLost()) return undefined;
     return this.#writer.handle.prepare('PRAGMA data_version').all([])[0]?.['data_version'] as number;
   }
 
@@ -239,7 +251,10 @@ export class SqliteDatabase implements Database {
 
   async #attempt<T>(body: () => T): Promise<T> {
     try {
-      return await whileBusy({ ...this.#options, clock: this.#clock }, body);
+      return await whileBusy({ ...this.#options, clock: this.#clock }, () => {
+        if (this.#isLost()) this.#lost.signal.throwIfAborted();
+        return body();
+      });
     } catch (error) {
       throw this.#translate(error);
     }
@@ -257,6 +272,19 @@ export class SqliteDatabase implements Database {
     } catch {
       // After some failures (full disk, lost file) SQLite has already rolled back.
     }
+  }
+
+  /** SQLite itself would go on: in a file that nobody finds, and that is gone when the process ends. */
+  #isLost(): boolean {
+    if (this.#lost.signal.aborted) return true;
+    if (this.#file === undefined || this.#file === (fileAt(this.#fullPath) ?? this.#file)) return false;
+    this.#lost.abort(
+      new DatabaseUnavailableError(
+        `The SQLite file "${this.path}" was deleted or replaced while this process had it open. Nothing more is stored. ` +
+          'Restart the process: it opens the file that is there then.',
+      ),
+    );
+    return true;
   }
 
   #refuseIfClosed(): void {
@@ -291,6 +319,16 @@ function openConfigured(library: SqliteLibrary, path: string): SqliteHandle {
   } catch (error) {
     handle.close();
     throw error;
+  }
+}
+
+/** Identifies the file at the path, as SQLite does; undefined if that cannot be found out. */
+function fileAt(path: string): string | undefined {
+  try {
+    const stats = statSync(path, { throwIfNoEntry: false });
+    return stats ? `${stats.dev} ${stats.ino}` : 'none';
+  } catch {
+    return undefined;
   }
 }
 

@@ -149,6 +149,7 @@ export class Lifecycle {
       if (config.shutdownAfterIdleMs !== undefined) this.#shutdownAfterIdle(this.#engine, config.shutdownAfterIdleMs);
       const { clock, databaseClock } = this.#engine.runtime;
       const clockFault = faultOfClock(clock.now() - databaseClock.now());
+      this.#shutdownWhenLost(this.#engine.runtime);
       for (const warning of [warnOfMinified(registry), warnOfMinifiedErrors(registry), clockFault])
         if (warning) config.logger.warn(warning);
       config.logger.info(describeLaunch(this.#engine));
@@ -168,6 +169,15 @@ export class Lifecycle {
       engine.runtime.logger.info(`Shutting down: nothing has run for ${idleMs} ms.`);
       // Not awaited: the shutdown waits for the watch to end.
       this.shutdown({}).catch((error: unknown) => this.logger.error(error));
+    });
+  }
+
+  /** Without its database for good, an engine can only hold on to work that others could do. */
+  #shutdownWhenLost({ database, logger }: Runtime): void {
+    const { lost } = database;
+    lost?.addEventListener('abort', () => {
+      logger.error(`Shutting down: ${(lost.reason as Error).message}`);
+      this.shutdown({}).catch((error: unknown) => logger.error(error));
     });
   }
 

@@ -1,6 +1,6 @@
-import { closeSync, openSync, statSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, openSync, renameSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, inject, test } from 'vitest';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { newID } from '../../../src/kernel/base/ids.js';
 import { silentLogger } from '../../../src/kernel/base/log.js';
 import {
@@ -33,6 +33,28 @@ describe('SqliteDatabase', () => {
       const database = await dialect.create();
 
       await expect(database.read(sql`DELETE FROM workflow_status`)).rejects.toThrow(/readonly/);
+    });
+
+    test.each(['deleted', 'replaced'])('a file that was %s is not read or written any more', async (kind) => {
+      const path = join(inject('folder'), `${newID()}.sqlite`);
+      const database = await SqliteDatabase.open({ path });
+      onTestFinished(() => database.close());
+      await database.run(sql`CREATE TABLE t (a INTEGER)`);
+
+      const open = database.transaction(async (tx) => {
+        await tx.run(sql`INSERT INTO t VALUES (1)`);
+        if (kind === 'deleted') for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix, { force: true });
+        else {
+          writeFileSync(`${path}.new`, '');
+          renameSync(`${path}.new`, path);
+        }
+      });
+
+      await expect(open).rejects.toThrow(`"${path}" was deleted or replaced while`);
+      await expect(database.run(sql`INSERT INTO t VALUES (2)`)).rejects.toThrow(DatabaseUnavailableError);
+      await expect(database.read(sql`SELECT a FROM t`)).rejects.toThrow(DatabaseUnavailableError);
+      expect(database.lost.aborted).toBe(true);
+      expect(existsSync(path)).toBe(kind === 'replaced');
     });
 
     test('a new file, and those beside it, are for its owner only', async () => {

@@ -2,6 +2,7 @@
 import { nowMs, type Sql, sql, table } from '../../kernel/sql/sql.js';
 import type { Database } from '../../database/database.js';
 import { lacks } from '../../database/lacking.js';
+import { isParked } from '../parking/parked.sql.js';
 import { unindexed } from '../../run/rows/states.js';
 
 export interface Bounce {
@@ -19,7 +20,8 @@ export interface Bounce {
 }
 
 const workflows = table('workflow_status');
-const isDelayed = unindexed(sql`status = 'DELAYED'`);
+/** And not parked: such a workflow has begun with its input. */
+const isDelayed = sql`(${unindexed(sql`status = 'DELAYED'`)} AND NOT ${isParked()})`;
 
 /** Postpones the workflow that holds the key, if it is still delayed, and returns its ID. */
 export async function bounceIfDelayed(database: Database, bounce: Bounce): Promise<string | undefined> {

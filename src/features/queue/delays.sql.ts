@@ -2,6 +2,7 @@
 import { lock, nowMs, searchableNowMs, sql, table } from '../../kernel/sql/sql.js';
 import type { Database, Row } from '../../database/database.js';
 import { type ChangeNote, runNoted } from '../history/notes.sql.js';
+import { isParked } from '../parking/parked.sql.js';
 import { isActive, isWaiting, unindexed } from '../../run/rows/states.js';
 
 const workflows = table('workflow_status');
@@ -62,13 +63,16 @@ export async function msToNextDue(database: Database, applicationName: string): 
 /** A delay from now, or a point in time. */
 export type Delay = ({ readonly delayMs: number } | { readonly untilMs: number }) & { readonly note?: ChangeNote };
 
-/** Delays a workflow that is enqueued or delayed; false if there is none. */
+/**
+ * Delays a workflow that is enqueued or delayed; false if there is none. What a parked one waits for is its own affair, as it
+ * is in memory. One that was parked and is enqueued again is delayed like any other: the run that parked it has lost it.
+ */
 export async function delayIfWaiting(database: Database, workflowID: string, delay: Delay): Promise<boolean> {
   const until = 'delayMs' in delay ? sql`${nowMs} + CAST(${delay.delayMs} AS BIGINT)` : sql`${delay.untilMs}`;
   const statement = sql`
     UPDATE ${workflows}
-    SET status = 'DELAYED', delay_until_epoch_ms = ${until}, updated_at = ${nowMs}
-    WHERE workflow_uuid = ${workflowID} AND ${isWaiting()}
+    SET status = 'DELAYED', delay_until_epoch_ms = ${until}, owner_xid = NULL, updated_at = ${nowMs}
+    WHERE workflow_uuid = ${workflowID} AND ${isWaiting()} AND NOT ${isParked()}
     RETURNING workflow_uuid`;
   const delayed = await runNoted(database, delay.note, statement);
   return delayed.length > 0;

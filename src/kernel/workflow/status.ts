@@ -5,6 +5,10 @@
 //   (new) ──► ENQUEUED ──claim──► PENDING
 //   (new) ──► DELAYED ──due──► ENQUEUED
 //   DELAYED | ENQUEUED ──delay──► DELAYED
+//   PENDING ──park──► PARKED                 its run only waits, and leaves memory
+//   PARKED ──wake──► ENQUEUED                what it waits for has come, or its time
+//   PARKED | ENQUEUED ──take back──► PENDING the code of the run that parked it goes on all the same
+//   PENDING ──continue as new──► ENQUEUED
 //   PENDING ──recover──► ENQUEUED            its process is dead
 //   PENDING ──dead letter──► MAX_RECOVERY_ATTEMPTS_EXCEEDED
 //   any but SUCCESS, ERROR ──cancel──► CANCELLED
@@ -14,6 +18,9 @@
 //   any ──delete──► (gone)
 //   any that has ended ──collect──► (gone)   garbage collection
 //   any ──fork──► unchanged, and (new) ──► ENQUEUED
+//
+// PARKED is stored as DELAYED, with the owner token of the run that has left. Users and all other verbs see it as PENDING
+// (`features/parking/parked.sql.ts`).
 
 export const StatusString = {
   PENDING: 'PENDING',
@@ -47,10 +54,13 @@ export type OutcomeStatus = (typeof OUTCOME_STATUSES)[number];
 const UNFINISHED = [...ACTIVE_STATUSES, ...STOPPED_STATUSES] as const;
 const ENDED = [...OUTCOME_STATUSES, ...STOPPED_STATUSES] as const;
 
+/** The state of a row. */
+export type StoredState = WorkflowStatusString | 'PARKED';
+
 interface Transition {
-  readonly from: readonly WorkflowStatusString[];
+  readonly from: readonly StoredState[];
   /** Null: the workflow is deleted. */
-  readonly to: WorkflowStatusString | null;
+  readonly to: StoredState | null;
 }
 
 export const TRANSITIONS = {
@@ -59,6 +69,10 @@ export const TRANSITIONS = {
   claim: { from: ['ENQUEUED'], to: 'PENDING' },
   comeDue: { from: ['DELAYED'], to: 'ENQUEUED' },
   delay: { from: WAITING_STATUSES, to: 'DELAYED' },
+  park: { from: ['PENDING'], to: 'PARKED' },
+  wake: { from: ['PARKED'], to: 'ENQUEUED' },
+  takeBack: { from: ['PARKED', 'ENQUEUED'], to: 'PENDING' },
+  continueAsNew: { from: ['PENDING'], to: 'ENQUEUED' },
   recover: { from: ['PENDING'], to: 'ENQUEUED' },
   deadLetter: { from: ['PENDING'], to: 'MAX_RECOVERY_ATTEMPTS_EXCEEDED' },
   cancel: { from: UNFINISHED, to: 'CANCELLED' },

@@ -1,6 +1,7 @@
 // Parking a workflow while what it waits for arrives. Whatever the order, the workflow is not left parked.
 import { expect, test } from 'vitest';
 import { deferred } from '../../../src/kernel/base/deferred.js';
+import { type StoredState, StatusString, TRANSITIONS } from '../../../src/kernel/workflow/status.js';
 import { type Sql, sql, table } from '../../../src/kernel/sql/sql.js';
 import type { Database, Executor } from '../../../src/database/database.js';
 import { insertMessages } from '../../../src/features/message/messages.sql.js';
@@ -14,9 +15,10 @@ import {
   wakeParked,
 } from '../../../src/features/parking/waits.sql.js';
 import { findOwners } from '../../../src/run/rows/owners.js';
-import { enqueueDue } from '../../../src/features/queue/delays.sql.js';
+import { bounceIfDelayed, releaseUnlessDelayed } from '../../../src/features/queue/debounce.sql.js';
+import { delayIfWaiting, enqueueDue } from '../../../src/features/queue/delays.sql.js';
 import { cancelWorkflows } from '../../../src/run/rows/lifecycle.js';
-import { finishIfOwned, insertWorkflows } from '../../../src/run/rows/workflows.js';
+import { findWorkflows, finishIfOwned, insertWorkflows } from '../../../src/run/rows/workflows.js';
 import { forEachDialect, onlyOn, type TestDialect } from '../../rig/dialects.js';
 import { until } from '../../rig/manual-clock.js';
 import { newMessage, newWorkflow } from '../../rig/records.js';
@@ -144,6 +146,78 @@ forEachDialect((dialect) => {
 
     expect(await statusOf(database)).not.toBe('DELAYED');
     expect(await hasParkedWaits(database)).toBe(false);
+  });
+
+  const verbs = {
+    park: async (database: Database) =>
+      (await parkWorkflows(database, [{ ...parkOf('message'), dueAt: FAR + 1 }]))[0] === 'parked',
+    wake: async (database: Database) => {
+      await database.run(arrivalOf('message'));
+      return true;
+    },
+    takeBack: (database: Database) => takeBack(database, { workflowID: 'w', owner: OWNER }),
+    delay: (database: Database) => delayIfWaiting(database, 'w', { delayMs: 5 }),
+  } as const;
+  const states = [...(Object.keys(StatusString) as StoredState[]), 'PARKED'] as const;
+  const cases = (Object.keys(verbs) as (keyof typeof verbs)[]).flatMap((verb) =>
+    states.map((state) => [verb, state] as const),
+  );
+
+  test.each(cases)('%s of a workflow that is %s does what the table of transitions says', async (verb, state) => {
+    const { database } = await setup(dialect);
+    if (state === 'PARKED') await parkWorkflows(database, [parkOf('message')]);
+    else {
+      // Nobody owns one that is delayed.
+      const owner = state === 'DELAYED' ? sql`NULL` : sql`owner_xid`;
+      await database.run(sql`
+        UPDATE ${table('workflow_status')} SET status = ${state}, owner_xid = ${owner} WHERE workflow_uuid = 'w'`);
+    }
+    const stateNow = async () => {
+      const [row] = await findWorkflows(database, ['w']);
+      return row?.status === 'DELAYED' && row.owner === OWNER ? 'PARKED' : row?.status;
+    };
+
+    await verbs[verb](database);
+
+    const { from, to } = TRANSITIONS[verb];
+    expect(await stateNow()).toBe((from as readonly StoredState[]).includes(state) ? to : state);
+  });
+
+  test('the delay of a parked workflow cannot be changed', async () => {
+    const { database } = await setup(dialect);
+    await parkWorkflows(database, [{ ...parkOf('message'), awaited: [] }]);
+
+    expect(await delayIfWaiting(database, 'w', { delayMs: 7000 })).toBe(false);
+
+    const [row] = await findWorkflows(database, ['w']);
+    expect(row).toMatchObject({ status: 'DELAYED', owner: OWNER, delayUntil: FAR });
+  });
+
+  test('a workflow that was woken can be delayed, and is not parked then', async () => {
+    const { database } = await setup(dialect);
+    await parkWorkflows(database, [parkOf('message')]);
+    await database.run(arrivalOf('message'));
+
+    expect(await delayIfWaiting(database, 'w', { untilMs: FAR + 1 })).toBe(true);
+
+    const [row] = await findWorkflows(database, ['w']);
+    expect(row).toMatchObject({ status: 'DELAYED', owner: null, delayUntil: FAR + 1 });
+    expect(await takeBack(database, { workflowID: 'w', owner: OWNER })).toBe(false);
+  });
+
+  test('a debounced call does not change the input of a workflow that is parked, and takes its key', async () => {
+    const { database } = await setup(dialect);
+    const key = { queueName: 'q', deduplicationID: 'k' };
+    const debounced = newWorkflow({ ...key, workflowID: 'd', owner: OWNER, isDebounced: true });
+    await database.run(insertWorkflows([debounced]));
+    await parkWorkflows(database, [{ workflowID: 'd', owner: OWNER, dueAt: FAR, awaited: [] }]);
+    const call = { name: debounced.name, className: null, applicationName: 'test', periodMs: 5, inputs: 'new' };
+
+    expect(await bounceIfDelayed(database, { ...key, ...call, serialization: 's' })).toBeUndefined();
+    await releaseUnlessDelayed(database, { ...key, ...call, serialization: 's' });
+
+    const [row] = await findWorkflows(database, ['d']);
+    expect(row).toMatchObject({ inputs: debounced.inputs, delayUntil: FAR, deduplicationID: null });
   });
 
   test('a delayed workflow that has not started is not woken', async () => {

@@ -124,6 +124,7 @@ function QueueRow({ name, queue, stats, isOpen }: QueueRowProps) {
       <td className="number">
         <Link to="/workflows" search={{ queueName: name, status: 'PENDING' }}>
           {formatCount(stats?.running ?? 0)}
+          {stats && stats.parked > 0 && <span className="soft"> + {formatCount(stats.parked)} parked</span>}
         </Link>
       </td>
       <td>{queue ? limitsText(queue) : ''}</td>

@@ -9,22 +9,34 @@ import { unindexed } from '../../run/rows/states.js';
 
 const COLUMNS = {
   /** An UPDATE or DELETE whose table has no alias. */
-  '': { status: sql`status`, owner: sql`owner_xid` },
-  w: { status: sql`w.status`, owner: sql`w.owner_xid` },
+  '': { status: sql`status`, owner: sql`owner_xid`, queue: sql`queue_name` },
+  w: { status: sql`w.status`, owner: sql`w.owner_xid`, queue: sql`w.queue_name` },
 } as const;
 
 type Alias = keyof typeof COLUMNS;
+type Columns = (typeof COLUMNS)[Alias];
+
+/** A condition or expression for each alias, built once. */
+function forAliases(of: (columns: Columns) => Sql): (alias?: Alias) => Sql {
+  const made = { '': of(COLUMNS['']), w: of(COLUMNS.w) };
+  return (alias = '') => made[alias];
+}
+
+const isDelayedAndOwned = ({ status, owner }: Columns): Sql =>
+  sql`${status} = 'DELAYED' AND ${holdsEngineToken(owner)}`;
 
 /** Parked, for a row found by its key. */
-export function isParked(alias: Alias = ''): Sql {
-  return PARKED[alias];
-}
+export const isParked = forAliases((columns) => unindexed(isDelayedAndOwned(columns)));
 
-const PARKED = { '': parked(COLUMNS['']), w: parked(COLUMNS.w) };
+/** The state of a row. */
+export const storedState = forAliases(
+  (columns) => sql`CASE WHEN ${isDelayedAndOwned(columns)} THEN 'PARKED' ELSE ${columns.status} END`,
+);
 
-function parked({ status, owner }: (typeof COLUMNS)[Alias]): Sql {
-  return unindexed(sql`${status} = 'DELAYED' AND ${holdsEngineToken(owner)}`);
-}
+/** Parked, and of no queue: only a claim needs the internal one. */
+export const isParkedWithoutQueue = forAliases((columns) =>
+  unindexed(sql`${isDelayedAndOwned(columns)} AND ${columns.queue} = ${INTERNAL_QUEUE}`),
+);
 
 /** The row of a parked workflow as it would be if its run were in memory. Others are returned as they are. */
 export function asWaiting<T extends WaitingFields>(record: T): T {

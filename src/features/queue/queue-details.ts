@@ -1,7 +1,7 @@
 // A queue in detail: how much waits, for how long, who runs it, how fast, and its largest partitions.
 import { countRunning } from '../listing/open-work.sql.js';
 import { countClaimed } from './claim-rate.sql.js';
-import type { QueueStats } from './queue-stats.sql.js';
+import { NO_WORK, type QueueStats } from './queue-stats.sql.js';
 import type { Operator } from '../../operator/operator.js';
 import { getQueueStats } from './queues.js';
 
@@ -26,7 +26,7 @@ export async function getQueueDetails(operator: Operator, queueName: string): Pr
   const running = await operator.retrying(() => countRunning(database, queueName));
   const claimed = await operator.retrying(() => countClaimed(database, queueName, RATE_MINUTES * 60_000));
   return {
-    ...(stats ?? { queueName, enqueued: 0, delayed: 0, running: 0, oldestWaitMs: null }),
+    ...(stats ?? { queueName, ...NO_WORK }),
     claimedPerMinute: claimed / RATE_MINUTES,
     executors: [...running]
       .map(([executorID, count]) => ({ executorID, running: count }))

@@ -1,6 +1,7 @@
 // Queue statistics.
 import { nowMs, oneOf, sql, table } from '../../kernel/sql/sql.js';
 import type { Database } from '../../database/database.js';
+import { isParkedWithoutQueue, storedState } from '../parking/parked.sql.js';
 import { isEnqueued, isInFlight } from '../../run/rows/states.js';
 
 export interface QueueStats {
@@ -11,11 +12,16 @@ export interface QueueStats {
   readonly enqueued: number;
   /** Workflows that are delayed. */
   readonly delayed: number;
-  /** Workflows that were claimed and have not ended. */
+  /** Workflows that were claimed, have not ended and are not parked. */
   readonly running: number;
+  /** Workflows that have started and are parked, out of memory, until something comes. */
+  readonly parked: number;
   /** How long the oldest enqueued workflow has been waiting; null if there is none. */
   readonly oldestWaitMs: number | null;
 }
+
+/** Of a queue without workflows. */
+export const NO_WORK = { enqueued: 0, delayed: 0, running: 0, parked: 0, oldestWaitMs: null } as const;
 
 export interface QueueStatsOptions {
   /** All queues if undefined. */
@@ -39,6 +45,7 @@ export async function countQueues(database: Database, options: QueueStatsOptions
       SUM(CASE WHEN a.status = 'ENQUEUED' THEN 1 ELSE 0 END) AS enqueued,
       SUM(CASE WHEN a.status = 'DELAYED' THEN 1 ELSE 0 END) AS delayed,
       SUM(CASE WHEN a.status = 'PENDING' THEN 1 ELSE 0 END) AS running,
+      SUM(CASE WHEN a.status = 'PARKED' THEN 1 ELSE 0 END) AS parked,
       ${nowMs} - MIN(CASE WHEN a.status = 'ENQUEUED' THEN a.since END) AS oldest
     FROM (
       SELECT w.queue_name, ${partition} AS partition_key, w.status,
@@ -46,9 +53,9 @@ export async function countQueues(database: Database, options: QueueStatsOptions
       FROM ${workflows} AS w
       WHERE ${isInFlight('w')} AND ${scope}
       UNION ALL
-      SELECT w.queue_name, ${partition} AS partition_key, w.status, w.created_at AS since
+      SELECT w.queue_name, ${partition} AS partition_key, ${storedState('w')} AS status, w.created_at AS since
       FROM ${workflows} AS w
-      WHERE w.status = 'DELAYED' AND ${scope}) AS a
+      WHERE w.status = 'DELAYED' AND ${scope} AND NOT ${isParkedWithoutQueue('w')}) AS a
     GROUP BY a.queue_name, a.partition_key
     ORDER BY a.queue_name, a.partition_key`);
   return counted.map((row) => ({
@@ -57,20 +64,30 @@ export async function countQueues(database: Database, options: QueueStatsOptions
     enqueued: Number(row['enqueued']),
     delayed: Number(row['delayed']),
     running: Number(row['running']),
+    parked: Number(row['parked']),
     oldestWaitMs: row['oldest'] === null ? null : Math.max(0, Number(row['oldest'])),
   }));
 }
 
-/** Running workflows that came from no queue. */
-export async function countUnqueued(database: Database, applicationName: string | null): Promise<number> {
+/** Workflows that have started and came from no queue. */
+export interface UnqueuedCounts {
+  readonly running: number;
+  readonly parked: number;
+}
+
+export async function countUnqueued(database: Database, applicationName: string | null): Promise<UnqueuedCounts> {
   const inApplication =
     applicationName === null ? sql`` : sql`AND (w.application_name = ${applicationName} OR w.application_name IS NULL)`;
-  // Uses idx_workflow_status_in_flight_v2, for which SQLite needs its exact condition.
+  // Uses idx_workflow_status_in_flight_v2, for which SQLite needs its exact condition, and idx_workflow_status_delayed.
   const [row] = await database.read(sql`
-    SELECT COUNT(*) AS running
-    FROM ${workflows} AS w
-    WHERE ${isInFlight('w')} AND w.queue_name IS NULL ${inApplication}`);
-  return Number(row?.['running'] ?? 0);
+    SELECT (
+      SELECT COUNT(*) FROM ${workflows} AS w WHERE ${isInFlight('w')} AND w.queue_name IS NULL ${inApplication}
+    ) AS running, (
+      SELECT COUNT(*)
+      FROM ${workflows} AS w
+      WHERE w.status = 'DELAYED' AND ${isParkedWithoutQueue('w')} ${inApplication}
+    ) AS parked`);
+  return { running: Number(row?.['running'] ?? 0), parked: Number(row?.['parked'] ?? 0) };
 }
 
 /** How many workflows of the queue would be claimed before this one, counted up to `max`. */

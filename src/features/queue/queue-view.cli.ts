@@ -3,6 +3,7 @@ import type { Operator } from '../../operator/operator.js';
 import { getQueueStats, listQueueRecords, type QueueStats } from './queues.js';
 import { type QueueSettings, toQueueParameters } from './queue.js';
 import { findPausedQueues } from './queues.sql.js';
+import { NO_WORK } from './queue-stats.sql.js';
 import type { Output } from '../../faces/cli/command.js';
 import { notFound } from '../../faces/cli/failure.js';
 import { sanitize, type RenderContext } from '../../faces/cli/render-context.js';
@@ -17,8 +18,6 @@ interface QueueView extends Omit<QueueStats, 'partitionKey'> {
   readonly settings: QueueSettings;
 }
 
-const EMPTY = { enqueued: 0, delayed: 0, running: 0, oldestWaitMs: null };
-
 export async function viewQueues(operator: Operator): Promise<QueueView[]> {
   const records = new Map((await listQueueRecords(operator)).map((record) => [record.name, record]));
   const stats = new Map((await getQueueStats(operator)).map((one) => [one.queueName, one]));
@@ -27,7 +26,7 @@ export async function viewQueues(operator: Operator): Promise<QueueView[]> {
   return names.map((queueName) => {
     const record = records.get(queueName);
     return {
-      ...EMPTY,
+      ...NO_WORK,
       ...stats.get(queueName),
       queueName,
       isRegistered: record !== undefined,
@@ -54,6 +53,7 @@ export const QUEUE_COLUMNS: readonly Column<QueueView>[] = [
   { title: 'WAITING', text: (row) => row.enqueued, isRight: true },
   { title: 'DELAYED', text: (row) => row.delayed, isRight: true, rank: 3 },
   { title: 'RUNNING', text: (row) => row.running, isRight: true },
+  { title: 'PARKED', text: (row) => row.parked || '', isRight: true, rank: 3 },
   {
     title: 'OLDEST WAIT',
     text: (row) => (row.oldestWaitMs === null ? '' : formatDuration(row.oldestWaitMs)),
@@ -96,6 +96,7 @@ function viewText(rendering: RenderContext, view: QueueView): string {
     ['waiting', view.enqueued],
     ['delayed', view.delayed],
     ['running', view.running],
+    ['parked', view.parked || undefined],
     ['oldest wait', view.oldestWaitMs === null ? undefined : formatDuration(view.oldestWaitMs)],
     ['limits', limitsText(settings)],
     [

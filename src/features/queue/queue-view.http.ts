@@ -57,7 +57,8 @@ const statsFields = {
   partitionKey: optional(nullable(text)),
   enqueued: integer().about('Workflows waiting to be claimed.'),
   delayed: integer().about('Workflows waiting for their delay to end.'),
-  running: integer().about('Workflows that were claimed and have not ended.'),
+  running: integer().about('Workflows that were claimed, have not ended and are not parked.'),
+  parked: integer().about('Workflows that were claimed and wait out of memory.'),
   oldestWaitMs: nullable(integer()),
 };
 

@@ -71,6 +71,7 @@ const STATS_COLUMNS: readonly Column<QueueStats>[] = [
   { title: 'WAITING', text: (row) => row.enqueued, isRight: true },
   { title: 'DELAYED', text: (row) => row.delayed, isRight: true },
   { title: 'RUNNING', text: (row) => row.running, isRight: true },
+  { title: 'PARKED', text: (row) => row.parked || '', isRight: true },
   {
     title: 'OLDEST WAIT',
     text: (row) => (row.oldestWaitMs === null ? '' : formatDuration(row.oldestWaitMs)),
@@ -149,11 +150,11 @@ const deleteCommand = command({
   examples: [['everstep queue delete old-mail', 'asks first']],
   run: (context, { options, args: [name = ''] }) =>
     withClient(context, options, async ({ operator }) => {
-      const { enqueued, delayed, isRegistered } = await requireQueue(operator, name);
+      const { enqueued, delayed, parked, isRegistered } = await requireQueue(operator, name);
       if (!isRegistered) throw notRegistered(name);
       await confirm(
         context,
-        `Delete queue "${sanitize(name)}" with ${enqueued + delayed} waiting workflows?`,
+        `Delete queue "${sanitize(name)}" with ${enqueued + delayed + parked} waiting workflows?`,
         options.yes,
       );
       const changed = await deleteQueue(operator, name);

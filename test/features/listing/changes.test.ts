@@ -4,7 +4,8 @@ import { aggregateWorkflows } from '../../../src/features/listing/aggregates.sql
 import { findChangedWorkflows } from '../../../src/features/listing/changes.sql.js';
 import type { Database } from '../../../src/database/database.js';
 import { countClaimed } from '../../../src/features/queue/claim-rate.sql.js';
-import { countUnqueued } from '../../../src/features/queue/queue-stats.sql.js';
+import { countQueues, countUnqueued } from '../../../src/features/queue/queue-stats.sql.js';
+import { INTERNAL_QUEUE } from '../../../src/run/rows/lifecycle.js';
 import { forEachDialect, type TestDialect } from '../../rig/dialects.js';
 import { explain } from '../../rig/plans.js';
 
@@ -86,12 +87,30 @@ describe('workflows that run and came from no queue', () => {
       const database = await setup(dialect);
       await database.run(sql`
         UPDATE ${table('workflow_status')} SET status = 'PENDING' WHERE workflow_uuid IN ('w1', 'w2')`);
+      await database.run(sql`
+        UPDATE ${table('workflow_status')} SET status = 'DELAYED', owner_xid = 'engine.1', queue_name = ${INTERNAL_QUEUE}
+        WHERE workflow_uuid = 'w3'`);
       await database.run(sql`ANALYZE`);
 
       const plan = await planOf(database, (explaining) => countUnqueued(explaining, 'test'));
 
-      expect(await countUnqueued(database, 'test')).toBe(2);
+      expect(await countUnqueued(database, 'test')).toEqual({ running: 2, parked: 1 });
       expect(plan).toMatch(/idx_workflow_status_(in_flight_v2|pending)/);
+      expect(plan).toMatch(/idx_workflow_status_delayed/);
+    });
+
+    test('are not in the statistics of queues when they are parked, and those of queues are', async () => {
+      const database = await setup(dialect);
+      await database.run(sql`
+        UPDATE ${table('workflow_status')} SET status = 'DELAYED', owner_xid = 'engine.1', queue_name = ${INTERNAL_QUEUE}
+        WHERE workflow_uuid = 'w1'`);
+      await database.run(sql`
+        UPDATE ${table('workflow_status')} SET status = 'DELAYED', owner_xid = 'engine.1', queue_name = 'q'
+        WHERE workflow_uuid = 'w2'`);
+
+      const stats = await countQueues(database, { isByPartition: false, applicationName: null });
+
+      expect(stats).toEqual([{ queueName: 'q', enqueued: 0, delayed: 0, running: 0, parked: 1, oldestWaitMs: null }]);
     });
   });
 });

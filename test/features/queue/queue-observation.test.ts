@@ -34,8 +34,8 @@ forEachDialect((dialect) => {
       const stats = await DBOS.getQueueStats();
 
       expect(stats).toEqual([
-        { queueName: 'busy', enqueued: 2, delayed: 0, running: 1, oldestWaitMs: 1200 },
-        { queueName: 'still', enqueued: 0, delayed: 1, running: 0, oldestWaitMs: null },
+        { queueName: 'busy', enqueued: 2, delayed: 0, running: 1, parked: 0, oldestWaitMs: 1200 },
+        { queueName: 'still', enqueued: 0, delayed: 1, running: 0, parked: 0, oldestWaitMs: null },
       ]);
       expect(await DBOS.getQueueStats({ queueName: 'still' })).toEqual(stats.slice(1));
       expect(await DBOS.getQueueStats({ queueName: ['busy', 'missing'] })).toEqual(stats.slice(0, 1));
@@ -55,11 +55,11 @@ forEachDialect((dialect) => {
       clock.advance(500);
 
       expect(await DBOS.getQueueStats({ queueName: 'q', byPartition: true })).toEqual([
-        { queueName: 'q', partitionKey: 'a', enqueued: 1, delayed: 0, running: 1, oldestWaitMs: 500 },
-        { queueName: 'q', partitionKey: 'b', enqueued: 0, delayed: 1, running: 0, oldestWaitMs: null },
+        { queueName: 'q', partitionKey: 'a', enqueued: 1, delayed: 0, running: 1, parked: 0, oldestWaitMs: 500 },
+        { queueName: 'q', partitionKey: 'b', enqueued: 0, delayed: 1, running: 0, parked: 0, oldestWaitMs: null },
       ]);
       expect(await DBOS.getQueueStats({ queueName: 'q' })).toEqual([
-        { queueName: 'q', enqueued: 1, delayed: 1, running: 1, oldestWaitMs: 500 },
+        { queueName: 'q', enqueued: 1, delayed: 1, running: 1, parked: 0, oldestWaitMs: 500 },
       ]);
       halt.release();
     });

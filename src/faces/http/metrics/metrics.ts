@@ -4,7 +4,7 @@ import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { LIBRARY_VERSION } from '../../../kernel/base/version.js';
 import { getQueueStats, listQueueRecords, type QueueStats } from '../../../features/queue/queues.js';
 import { listPeers } from '../../../features/liveness/executors.sql.js';
-import { countUnqueued } from '../../../features/queue/queue-stats.sql.js';
+import { countUnqueued, NO_WORK, type UnqueuedCounts } from '../../../features/queue/queue-stats.sql.js';
 import { exposition, type Metric, type Sample } from './exposition.js';
 import type { Environment } from '../http/route.js';
 import { outboxMetrics } from '../../../plugins/outbox/metrics.http.js';
@@ -91,17 +91,17 @@ async function countQueues(operator: StoreOperator): Promise<QueueStats[]> {
   const counted = await getQueueStats(operator);
   const names = new Set(counted.map(({ queueName }) => queueName));
   const empty = (await listQueueRecords(operator)).filter(({ name }) => !names.has(name));
-  const none = { enqueued: 0, delayed: 0, running: 0, oldestWaitMs: null };
-  return [...counted, ...empty.map(({ name }) => ({ queueName: name, ...none }))];
+  return [...counted, ...empty.map(({ name }) => ({ queueName: name, ...NO_WORK }))];
 }
 
-function workflowMetrics(queues: readonly QueueStats[], unqueued: number): Metric[] {
-  const byStatus = queues.flatMap(({ queueName, enqueued, delayed, running }) =>
-    Object.entries({ ENQUEUED: enqueued, DELAYED: delayed, PENDING: running }).map(([status, value]) => ({
+function workflowMetrics(queues: readonly QueueStats[], unqueued: UnqueuedCounts): Metric[] {
+  const byStatus = queues.flatMap(({ queueName, enqueued, delayed, running, parked }) =>
+    Object.entries({ ENQUEUED: enqueued, DELAYED: delayed, PENDING: running + parked }).map(([status, value]) => ({
       labels: { status, queue: queueName },
       value,
     })),
   );
+  const parked = queues.map(({ queueName, parked: value }) => ({ labels: { queue: queueName }, value }));
   const oldest = queues.flatMap(({ queueName, oldestWaitMs }) =>
     oldestWaitMs === null ? [] : [{ labels: { queue: queueName }, value: oldestWaitMs / 1000 }],
   );
@@ -109,7 +109,12 @@ function workflowMetrics(queues: readonly QueueStats[], unqueued: number): Metri
     {
       name: 'everstep_workflows',
       help: 'Active workflows by status and queue. Workflows called directly have no queue.',
-      samples: [...byStatus, { labels: { status: 'PENDING', queue: '' }, value: unqueued }],
+      samples: [...byStatus, { labels: { status: 'PENDING', queue: '' }, value: unqueued.running + unqueued.parked }],
+    },
+    {
+      name: 'everstep_parked_workflows',
+      help: 'Those of the pending workflows that wait out of memory, by queue.',
+      samples: [...parked, { labels: { queue: '' }, value: unqueued.parked }],
     },
     {
       name: 'everstep_queue_oldest_wait_seconds',

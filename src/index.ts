@@ -143,6 +143,7 @@ export type {
   WorkflowAggregate,
 } from './features/listing/aggregates.js';
 export type { StepInfo, WorkflowStatus } from './features/listing/status.js';
+export type { WaitingFor } from './features/parking/waiting-for.js';
 export type { StepsQuery as ListWorkflowStepsOptions } from './features/listing/steps.js';
 export type { StepConfig } from './run/step.js';
 export type { StepStatus } from './run/ambient.js';

@@ -76,7 +76,7 @@ describe('the published package', () => {
         DBOS.setConfig({ name: 'parking', systemDatabaseUrl, parkAfterMs: 100, logLevel: 'error' });
         await DBOS.launch();
         const handle = await DBOS.startWorkflow(receiver, { workflowID: 'w' })();
-        while ((await handle.getStatus()).status !== 'DELAYED') await new Promise((resolve) => setTimeout(resolve, 50));
+        while (!(await handle.getStatus()).waitingFor) await new Promise((resolve) => setTimeout(resolve, 50));
         await DBOS.send('w', 'hello', 'topic');
         console.log(await handle.getResult());
         await DBOS.shutdown();

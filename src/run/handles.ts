@@ -14,7 +14,8 @@ import { recognizeCopies } from '../kernel/base/copies.js';
 import { filledName } from '../kernel/check/validation.js';
 import { abortable, eitherOf } from '../kernel/base/abortable.js';
 import type { Codec } from '../kernel/codec/codec.js';
-import { type ExplainedRecord, withCancellations } from '../features/history/cancellations.js';
+import { explainRecords } from '../features/listing/explained-records.js';
+import type { ExplainedRecord } from '../features/history/cancellations.js';
 import type { WaitLimits } from '../operator/row-watcher.js';
 import { type KnownWorkflow, outcomeBy, readOutcome, type WorkflowHandle } from '../operator/outcome.js';
 import { callersOf, currentContext, isWorkflowCode, refuseInOtherWorkflow, whileWaiting } from './ambient.js';
@@ -142,7 +143,7 @@ export async function getWorkflowStatus(runtime: Runtime, workflowID: string): P
   const find = async (): Promise<ExplainedRecord | null> => {
     const operator = callersOf(runtime);
     const found = await operator.retrying(() => findWorkflows(operator.database, [workflowID]));
-    return (await withCancellations(operator, found))[0] ?? null;
+    return (await explainRecords(operator, found))[0] ?? null;
   };
   const record = await operation(named, () => readStored(find));
   return record ? toStatus(runtime.codec, record) : null;

@@ -66,6 +66,20 @@ withBrowser((browser) => {
       expect(await DBOS.listWorkflows({})).toEqual([]);
     });
 
+    test('a parked workflow says what it waits for', { timeout: TIMEOUT }, async () => {
+      const { DBOS, ui, workflows } = await setup(dialect, { isOpen: true }, { parkAfterMs: 50 });
+      await DBOS.startWorkflow(workflows.approve, { workflowID: 'w' })();
+      const page = await browser.open(`${ui}/workflows`);
+      const row = page.locator('[data-id="w"]');
+
+      await row.getByText('parked').waitFor();
+      await row.getByText('waits for message approval').waitFor();
+      await row.getByRole('link').first().click();
+
+      await page.locator('.fact', { hasText: 'waits for' }).getByText('message approval').waitFor();
+      await page.locator('.fact', { hasText: 'at the latest' }).getByText('in 23 h').waitFor();
+    });
+
     test('what a workflow stores is shown as text', { timeout: TIMEOUT }, async () => {
       const { DBOS, ui, workflows } = await setup(dialect);
       const big = await DBOS.startWorkflow(workflows.greet, { workflowID: 'big' })('x'.repeat(1_000_000));

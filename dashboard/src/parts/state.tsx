@@ -1,5 +1,6 @@
 // A state is a shape, a word and a colour: readable without any one of them.
 import type { Workflow, WorkflowState } from '../api/client';
+import { waitsText } from './waits';
 
 export interface StateLook {
   readonly glyph: string;
@@ -24,10 +25,14 @@ export function isState(value: unknown): value is WorkflowState {
   return (ALL_STATES as unknown[]).includes(value);
 }
 
-export function State({ status }: { status: WorkflowState }) {
-  const { glyph, word, tone } = STATES[status];
+/** Of a pending workflow that is out of memory until something comes. */
+const PARKED: StateLook = { glyph: '◷', word: 'parked', tone: 'waiting' };
+
+export function State({ status, waits }: { status: WorkflowState; waits?: Workflow['waitingFor'] }) {
+  const what = waitsText(waits);
+  const { glyph, word, tone } = what === undefined ? STATES[status] : PARKED;
   return (
-    <span className={`state ${tone}`}>
+    <span className={`state ${tone}`} title={what && `waits for ${what}`}>
       <span className="state-glyph" aria-hidden="true">
         {glyph}
         {'\uFE0E'}

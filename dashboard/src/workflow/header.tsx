@@ -6,6 +6,7 @@ import { Copy } from '../parts/copy';
 import { formatCount, formatDuration, visibleText } from '../parts/format';
 import { isActive, State } from '../parts/state';
 import { Duration, Time } from '../parts/time';
+import { waitsText } from '../parts/waits';
 import { Actions } from './actions/actions';
 
 export function Header({ workflow }: { workflow: Workflow }) {
@@ -14,7 +15,7 @@ export function Header({ workflow }: { workflow: Workflow }) {
       <div className="row-line">
         <strong className="workflow-name">{visibleText(workflow.workflowName)}</strong>
         <Copy text={workflow.workflowID} />
-        <State status={workflow.status} />
+        <State status={workflow.status} waits={workflow.waitingFor} />
         <span className="soft">
           <Lasting workflow={workflow} />
         </span>
@@ -36,6 +37,8 @@ function Facts({ workflow }: { workflow: Workflow }) {
   const { queuePartitionKey, deduplicationID, authenticatedUser, scheduleName, parentWorkflowID, forkedFrom } =
     workflow;
   const { timeoutMS, deadlineEpochMS, delayUntilEpochMS, attributes, applicationName, workflowClassName } = workflow;
+  const { waitingFor } = workflow;
+  const until = waitingFor?.[0]?.until;
   const id = (workflowID: string): ReactNode => (
     <Link to="/workflows/$workflowID" params={{ workflowID }} className="mono">
       {visibleText(workflowID)}
@@ -66,6 +69,8 @@ function Facts({ workflow }: { workflow: Workflow }) {
         name="due"
         value={delayUntilEpochMS !== undefined && isActive(workflow) && <Time at={delayUntilEpochMS} />}
       />
+      <Fact name="waits for" value={waitsText(waitingFor)} />
+      <Fact name="at the latest" value={until !== undefined && <Time at={until} />} />
       <Fact name="timeout" value={timeoutMS !== undefined && formatDuration(timeoutMS)} />
       <Fact name="deadline" value={deadlineEpochMS !== undefined && <Time at={deadlineEpochMS} />} />
       <Fact name="application" value={text(applicationName)} />

@@ -5,6 +5,7 @@ import { Copy } from '../parts/copy';
 import { visibleText } from '../parts/format';
 import { State } from '../parts/state';
 import { Duration, Time } from '../parts/time';
+import { waitsText } from '../parts/waits';
 
 interface WorkflowRowProps {
   readonly row: Workflow;
@@ -28,7 +29,7 @@ export function WorkflowRow({ row, top, height, isCurrent, isSelected, onToggle 
         checked={isSelected}
         onChange={onToggle}
       />
-      <State status={row.status} />
+      <State status={row.status} waits={row.waitingFor} />
       <Link
         to="/workflows/$workflowID"
         params={{ workflowID: row.workflowID }}
@@ -36,6 +37,7 @@ export function WorkflowRow({ row, top, height, isCurrent, isSelected, onToggle 
         title={visibleText(row.workflowName)}
       >
         {visibleText(row.workflowName)}
+        {row.waitingFor && <span className="soft"> waits for {waitsText(row.waitingFor)}</span>}
       </Link>
       <span className="row-id">
         <Copy text={row.workflowID}>

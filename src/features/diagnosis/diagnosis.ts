@@ -2,6 +2,8 @@
 // finding says what to do about it.
 import type { WorkflowRecord } from '../../kernel/workflow/records.js';
 import { IN_FLIGHT_STATUSES } from '../../kernel/workflow/status.js';
+import { toWorkflowQuery } from '../listing/workflow-query.js';
+import { listWorkflows } from '../listing/listing.sql.js';
 import { doesServe, type ExecutorRecord, listExecutors } from '../liveness/executors.sql.js';
 import type { Database } from '../../database/database.js';
 import { SqliteDatabase } from '../../database/sqlite/sqlite-database.js';
@@ -13,8 +15,8 @@ import { findPartitionFaults } from '../retention/partitioned-tables.sql.js';
 import { readNow } from '../schedule/schedules.sql.js';
 import { type ExplanationReason, explainWorkflow, type WorkflowExplanation } from './explain.js';
 import { adviseIndexes, type OptionalIndex } from '../listing/indexes.js';
-import { countWorkflows, findWorkflowRecords } from '../listing/listing.js';
-import type { Operator } from '../../operator/operator.js';
+import { countWorkflows } from '../listing/listing.js';
+import { type Operator, queryTimeoutMs } from '../../operator/operator.js';
 import { getQueueStats, listQueueRecords, type QueueStats } from '../queue/queues.js';
 
 /** A problem needs action; a notice does not. */
@@ -84,8 +86,11 @@ export async function diagnose(operator: Operator, schema = 'dbos'): Promise<Dia
 async function explainOldest(operator: Operator, now: number): Promise<WorkflowExplanation[]> {
   const oldest: WorkflowRecord[] = [];
   for (const status of IN_FLIGHT_STATUSES) {
-    const query = { status, limit: OLDEST, loadInput: false, loadOutput: false };
-    oldest.push(...(await findWorkflowRecords(operator, query)));
+    const query = toWorkflowQuery({ limit: OLDEST, loadInput: false, loadOutput: false }, operator.applicationName);
+    // Not the parked ones: they may be older than all others, and nothing is wrong with them.
+    const filter = { ...query.filter, states: [status] };
+    const found = () => listWorkflows(operator.database, { ...query, filter }, queryTimeoutMs(operator));
+    oldest.push(...(await operator.retrying(found)));
   }
   const explanations: WorkflowExplanation[] = [];
   for (const { workflowID, startedAt, updatedAt } of oldest) {

@@ -2,6 +2,7 @@
 import { functionKey, instanceKey } from '../../kernel/workflow/function-key.js';
 import { limitsOf, type Limits, type QueueLimits } from '../queue/queue.js';
 import type { WorkflowRecord } from '../../kernel/workflow/records.js';
+import { asSeen } from '../parking/parked.sql.js';
 import { findRemainder } from '../queue/claims.sql.js';
 import type { Database } from '../../database/database.js';
 import { doesServe, listPeers, type Peer, servicesOf } from '../liveness/executors.sql.js';
@@ -74,7 +75,7 @@ async function explain(operator: Operator, workflowID: string): Promise<Workflow
   }
   const finding =
     workflow.status === 'ENQUEUED' ? await explainQueued(operator, workflow) : await explainOther(operator, workflow);
-  return { workflowID, status: workflow.status, ...finding };
+  return { workflowID, status: asSeen(workflow).status, ...finding };
 }
 
 async function explainOther(operator: Operator, workflow: WorkflowRecord): Promise<Finding> {

@@ -1,7 +1,7 @@
 // Adds to cancelled workflows why and by whom they were cancelled.
-import type { WorkflowRecord } from '../../kernel/workflow/records.js';
 import { findCancellations } from './cancellations.sql.js';
 import type { Operator } from '../../operator/operator.js';
+import type { WaitingRecord } from '../parking/waiting-for.js';
 
 /** A reason for a change and who asks for it. Both are kept in the workflow's history. */
 export interface ChangeReason {
@@ -10,8 +10,8 @@ export interface ChangeReason {
   readonly actor?: string;
 }
 
-/** A workflow, with the reason if it was cancelled. */
-export interface ExplainedRecord extends WorkflowRecord {
+/** A workflow as users see it, with what it waits for if it is parked, and the reason if it was cancelled. */
+export interface ExplainedRecord extends WaitingRecord {
   readonly cancelReason?: string;
   readonly cancelledBy?: string;
   readonly isTimedOut?: boolean;
@@ -20,7 +20,7 @@ export interface ExplainedRecord extends WorkflowRecord {
 /** Looks up the reasons of those that were cancelled. Costs nothing if none was. */
 export async function withCancellations(
   operator: Pick<Operator, 'database' | 'retrying'>,
-  records: readonly WorkflowRecord[],
+  records: readonly WaitingRecord[],
 ): Promise<ExplainedRecord[]> {
   const cancelled = records.filter(({ status }) => status === 'CANCELLED').map(({ workflowID }) => workflowID);
   if (cancelled.length === 0) return [...records];

@@ -6,6 +6,7 @@
 import type { WorkflowRecord } from '../../kernel/workflow/records.js';
 import { dueOf, isTimeLimit } from '../../kernel/workflow/time-limits.js';
 import { hasEnded } from '../../kernel/workflow/status.js';
+import { asSeen } from '../parking/parked.sql.js';
 import { listSpans, type StepSpan } from './spans.sql.js';
 import { findWorkflows } from '../../run/rows/workflows.js';
 import { readNow } from '../schedule/schedules.sql.js';
@@ -109,7 +110,7 @@ export async function getTimeline(
   const isShown = ({ step }: HistoryEvent): boolean =>
     step === undefined || (step > after && (nextAfter === null || step <= nextAfter));
   const events = (await readEvents(operator, workflowID)).filter(isShown);
-  const { status, createdAt, startedAt, completedAt } = workflow;
+  const { status, createdAt, startedAt, completedAt } = asSeen(workflow);
   return {
     ...{ workflowID, status, createdAt, startedAt, completedAt, now },
     rows: rowsOf(spans, events, { now, stoppedAt: hasEnded(status) ? completedAt : null, isEnded: hasEnded(status) }),

@@ -5,6 +5,7 @@ import { stepColumns } from '../../database/columns.js';
 import type { Database, Executor } from '../../database/database.js';
 import { type ChangeNote, noted } from '../history/notes.sql.js';
 import { creatorName, selectedCreator } from '../../database/lacking.js';
+import { seenStatus } from '../parking/parked.sql.js';
 
 /** A fork to create. */
 export interface Fork {
@@ -113,7 +114,7 @@ function insertRows(forks: readonly Fork[], settings: ForkSettings): Sql {
 /** Throws unless an earlier attempt of the call created each of the forks. */
 async function judgeMissing(tx: Executor, missing: readonly Fork[]): Promise<void> {
   const found = await tx.run(sql`
-    SELECT workflow_uuid, ${selectedCreator}, status, name
+    SELECT workflow_uuid, ${selectedCreator}, ${seenStatus('w')} AS status, name
     FROM ${workflows} AS w
     WHERE w.workflow_uuid ${oneOf(missing.map(({ workflowID }) => workflowID))}`);
   const existing = new Map(found.map((row) => [row['workflow_uuid'], row]));

@@ -4,6 +4,7 @@ import { DatabaseStatementError } from '../../kernel/errors/database-errors.js';
 import { DBOSInvalidWorkflowTransitionError, DBOSNonExistentWorkflowError } from '../../kernel/errors/errors.js';
 import { afterRewind, rewindCreator } from '../../kernel/workflow/creator.js';
 import { isActive } from '../../kernel/workflow/status.js';
+import { asSeen } from '../parking/parked.sql.js';
 import { rewindIfEnded } from './rewind.sql.js';
 import { findWorkflows } from '../../run/rows/workflows.js';
 import { checkStartStep } from './forks.js';
@@ -71,7 +72,7 @@ async function isRewound(
   if (workflow.creator === afterRewind(creator, workflow.creator)) return true;
   if (isActive(workflow.status)) {
     throw new DBOSInvalidWorkflowTransitionError(
-      `Workflow "${workflowID}" is ${workflow.status}, and only a workflow that has ended can be rewound. Cancel it first, or fork it.`,
+      `Workflow "${workflowID}" is ${asSeen(workflow).status}, and only a workflow that has ended can be rewound. Cancel it first, or fork it.`,
     );
   }
   refuseMissingKey({ ...target, partitionKey: target.partitionKey ?? workflow.queuePartitionKey });

@@ -2,6 +2,7 @@
 import type { WorkflowStatusString } from '../../kernel/workflow/status.js';
 import { type Sql, sql, table } from '../../kernel/sql/sql.js';
 import type { Database } from '../../database/database.js';
+import { INTERNAL_QUEUE } from '../../run/rows/lifecycle.js';
 
 export interface ActivityRange {
   readonly from: number;
@@ -46,13 +47,19 @@ export const DURATION_CLASSES: readonly number[] = [
 ];
 
 const workflows = table('workflow_status');
+/**
+ * It was created on a queue. A workflow without one comes to the internal queue when it is parked, recovered or resumed, long
+ * after it has started.
+ */
+const isQueued = sql`w.queue_name IS NOT NULL AND (w.queue_name <> ${INTERNAL_QUEUE} OR w.schedule_name IS NOT NULL)`;
 
 /** Uses workflow_status_created_at_index. */
 export async function countCreated(database: Database, range: ActivityRange): Promise<CreatedCount[]> {
   const time = sql`w.created_at`;
   const found = await database.observe(
     sql`
-      SELECT ${bucketOf(time, range)} AS bucket, COUNT(*) AS created, COUNT(w.queue_name) AS enqueued
+      SELECT ${bucketOf(time, range)} AS bucket, COUNT(*) AS created,
+        SUM(CASE WHEN ${isQueued} THEN 1 ELSE 0 END) AS enqueued
       FROM ${workflows} AS w
       WHERE ${isWithin(time, range)}
       GROUP BY 1`,
@@ -70,8 +77,8 @@ export async function countStarted(database: Database, range: ActivityRange): Pr
   const time = sql`w.started_at_epoch_ms`;
   const found = await database.observe(
     sql`
-      SELECT ${bucketOf(time, range)} AS bucket, COUNT(w.queue_name) AS claimed,
-        MAX(CASE WHEN w.queue_name IS NOT NULL THEN w.started_at_epoch_ms - w.created_at END) AS wait
+      SELECT ${bucketOf(time, range)} AS bucket, SUM(CASE WHEN ${isQueued} THEN 1 ELSE 0 END) AS claimed,
+        MAX(CASE WHEN ${isQueued} THEN w.started_at_epoch_ms - w.created_at END) AS wait
       FROM ${workflows} AS w
       WHERE ${time} IS NOT NULL AND ${isWithin(time, range)}
       GROUP BY 1`,

@@ -4,7 +4,8 @@ import type { TimeRange, WorkflowFilter } from './workflow-query.js';
 import { startsWith } from '../../kernel/sql/matching.js';
 import { oneOf, type Sql, sql, table } from '../../kernel/sql/sql.js';
 import type { Database, Row } from '../../database/database.js';
-import { conditionsOf, either, isOfApplication, isIndexed, isOneOf, whereOf, within } from './workflow-filter.sql.js';
+import { seenQueue, seenStatus } from '../parking/parked.sql.js';
+import { conditionsOf, either, isOfApplication, isOneOf, partsOf, whereOf, within } from './workflow-filter.sql.js';
 
 export type WorkflowGroup =
   'status' | 'name' | 'queue_name' | 'executor_id' | 'application_version' | 'application_name';
@@ -34,9 +35,9 @@ export interface StepFilter {
 }
 
 const WORKFLOW_GROUPS: Readonly<Record<WorkflowGroup, Sql>> = {
-  status: sql`w.status`,
+  status: seenStatus('w'),
   name: sql`w.name`,
-  queue_name: sql`w.queue_name`,
+  queue_name: seenQueue('w'),
   executor_id: sql`w.executor_id`,
   application_version: sql`w.application_version`,
   application_name: sql`w.application_name`,
@@ -75,18 +76,15 @@ export async function aggregateWorkflows(
   );
 }
 
-/** Several states that have indexes of their own are read one by one: their rows are few among those that have ended. */
 function matching(filter: WorkflowFilter): Sql {
-  const { statuses = [] } = filter;
-  if (statuses.length < 2 || !statuses.every(isIndexed)) {
-    return sql`${workflows} AS w ${whereOf(conditionsOf(filter))}`;
-  }
-  const parts = [...new Set(statuses)].map(
-    (status) => sql`
-      SELECT w.status, w.name, w.queue_name, w.executor_id, w.application_version, w.application_name, w.created_at,
-        w.started_at_epoch_ms, w.completed_at
+  const [only, ...others] = partsOf(filter);
+  if (others.length === 0) return sql`${workflows} AS w ${whereOf(conditionsOf(only))}`;
+  const parts = [only, ...others].map(
+    (part) => sql`
+      SELECT w.status, w.owner_xid, w.name, w.queue_name, w.executor_id, w.application_version, w.application_name,
+        w.created_at, w.started_at_epoch_ms, w.completed_at
       FROM ${workflows} AS w
-      ${whereOf(conditionsOf({ ...filter, statuses: [status] }))}`,
+      ${whereOf(conditionsOf(part))}`,
   );
   return sql`(${parts.reduce((all, one) => sql`${all} UNION ALL ${one}`)}) AS w`;
 }

@@ -4,6 +4,7 @@ import { nowMs, oneOf, sql, table } from '../../kernel/sql/sql.js';
 import type { WorkflowRecord } from '../../kernel/workflow/records.js';
 import { TableColumns } from '../../database/columns.js';
 import type { Database } from '../../database/database.js';
+import { asSeen } from '../parking/parked.sql.js';
 
 /** The fields of a changed workflow, without inputs and outputs. */
 export type ChangedWorkflow = Pick<
@@ -21,6 +22,7 @@ export type ChangedWorkflow = Pick<
   | 'updatedAt'
   | 'startedAt'
   | 'completedAt'
+  | 'owner'
 >;
 
 export interface ChangesQuery {
@@ -47,6 +49,7 @@ const columns = new TableColumns<ChangedWorkflow>([
   ['updatedAt', 'updated_at', 'bigint'],
   ['startedAt', 'started_at_epoch_ms', 'bigint'],
   ['completedAt', 'completed_at', 'bigint'],
+  ['owner', 'owner_xid', 'text'],
 ]);
 const selected = columns.select('w');
 
@@ -81,6 +84,6 @@ export async function findChangedWorkflows(database: Database, query: ChangesQue
     ORDER BY w.updated_at, w.workflow_uuid`);
   return {
     now: Number(found[0]?.['now']),
-    workflows: found.filter((row) => row['workflow_uuid'] !== null).map((row) => columns.toRecord(row)),
+    workflows: found.filter((row) => row['workflow_uuid'] !== null).map((row) => asSeen(columns.toRecord(row))),
   };
 }

@@ -3,7 +3,7 @@ import type { WorkflowFilter } from './workflow-query.js';
 import { sql, table } from '../../kernel/sql/sql.js';
 import type { Database } from '../../database/database.js';
 import { prefixComparison } from './listing-path.sql.js';
-import { conditionsOf, whereOf } from './workflow-filter.sql.js';
+import { conditionsOf, partsOf, whereOf } from './workflow-filter.sql.js';
 
 export interface WorkflowEstimate {
   readonly count: number;
@@ -23,7 +23,9 @@ export async function estimateWorkflows(
   { exactMax, timeoutMs }: EstimateOptions,
 ): Promise<WorkflowEstimate> {
   const prefixes = filter.idPrefixes ? await prefixComparison(database) : undefined;
-  const matching = sql`SELECT 1 FROM ${workflows} AS w ${whereOf(conditionsOf(filter, prefixes))}`;
+  const matching = partsOf(filter)
+    .map((part) => sql`SELECT 1 FROM ${workflows} AS w ${whereOf(conditionsOf(part, prefixes))}`)
+    .reduce((all, one) => sql`${all} UNION ALL ${one}`);
   const [row] = await database.observe(
     sql`SELECT COUNT(*) AS matching FROM (${matching} LIMIT ${exactMax + 1}) AS few`,
     { timeoutMs, scans: 'all' },

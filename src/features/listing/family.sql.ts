@@ -2,6 +2,7 @@
 import { oneOf, sql, table } from '../../kernel/sql/sql.js';
 import type { WorkflowStatusString } from '../../kernel/workflow/status.js';
 import type { Database, Row } from '../../database/database.js';
+import { seenStatus } from '../parking/parked.sql.js';
 
 export interface FamilyMember {
   readonly workflowID: string;
@@ -14,7 +15,7 @@ export interface FamilyMember {
 }
 
 const workflows = table('workflow_status');
-const columns = sql`w.workflow_uuid, w.parent_workflow_id, w.name, w.status, w.created_at, w.started_at_epoch_ms,
+const columns = sql`w.workflow_uuid, w.parent_workflow_id, w.name, ${seenStatus('w')} AS status, w.created_at, w.started_at_epoch_ms,
   w.completed_at`;
 
 export async function findMembers(database: Database, workflowIDs: readonly string[]): Promise<FamilyMember[]> {

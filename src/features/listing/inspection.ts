@@ -9,7 +9,7 @@ import {
   type StreamPageQuery,
 } from '../message/streams.sql.js';
 import { findWorkflows } from '../../run/rows/workflows.js';
-import { withCancellations } from '../history/cancellations.js';
+import { explainRecords } from './explained-records.js';
 import { NO_TOPIC } from '../message/messages.js';
 import type { Operator } from '../../operator/operator.js';
 import { readable, toStatus, type WorkflowStatus } from './status.js';
@@ -17,7 +17,7 @@ import { readable, toStatus, type WorkflowStatus } from './status.js';
 /** The workflow's current state; null if it does not exist. */
 export async function getWorkflow(operator: Operator, workflowID: string): Promise<WorkflowStatus | null> {
   const [record] = await operator.retrying(() => findWorkflows(operator.database, [workflowID]));
-  const [explained] = record ? await withCancellations(operator, [record]) : [];
+  const [explained] = record ? await explainRecords(operator, [record]) : [];
   return explained ? toStatus(operator.codec, explained) : null;
 }
 

@@ -2,12 +2,12 @@
 // how many IDs share a prefix. SQLite has none and is told the index: it would sort a million rows to find the newest
 // hundred, or scan them all to find one.
 import { indexName, type OptionalIndex } from './index-fields.js';
-import { FAILED_STATUSES, WAITING_STATUSES, type WorkflowStatusString } from '../../kernel/workflow/status.js';
+import { FAILED_STATUSES, type StoredState, WAITING_STATUSES } from '../../kernel/workflow/status.js';
 import type { WorkflowFilter } from './workflow-query.js';
 import { type Sql, sql, table } from '../../kernel/sql/sql.js';
 import type { Database } from '../../database/database.js';
 import { findIndexes } from './indexes.sql.js';
-import { conditionsOf, type PrefixComparison, whereOf } from './workflow-filter.sql.js';
+import { conditionsOf, partsOf, type PrefixComparison, whereOf } from './workflow-filter.sql.js';
 
 /** A list that an index returns in order, or that is short. */
 export interface ListPath {
@@ -32,7 +32,8 @@ export async function pathsOf(
   database: Database,
   { filter, limit }: { readonly filter: WorkflowFilter; readonly limit?: number },
 ): Promise<ListPath[]> {
-  if (limit === undefined || filter.workflowIDs) return [{ filter }];
+  if (filter.workflowIDs) return [{ filter }];
+  if (limit === undefined) return partsOf(filter).map((part) => ({ filter: part }));
   const filters = await branchesOf(database, filter);
   if (!database.dialect.needsIndexHints) {
     const judged = await judgePrefix(database, filter);
@@ -47,14 +48,14 @@ export async function pathsOf(
   return paths;
 }
 
-/** The filter, or one for each of its queues or statuses, if those have an index. */
+/** The filter, or one for each of its queues or states, if those have an index. */
 async function branchesOf(database: Database, filter: WorkflowFilter): Promise<readonly WorkflowFilter[]> {
-  const { statuses, values } = filter;
+  const { states, values } = filter;
   const queueNames = [...new Set(values.queueName)];
   if (isBranching(queueNames) && (await findIndexes(database)).has(BY_QUEUE)) {
     return queueNames.map((queueName) => ({ ...filter, values: { ...values, queueName: [queueName] } }));
   }
-  return statuses && isBranching(statuses) ? statuses.map((status) => ({ ...filter, statuses: [status] })) : [filter];
+  return states && isBranching(states) ? states.map((state) => ({ ...filter, states: [state] })) : [filter];
 }
 
 function isBranching(values: readonly string[]): boolean {
@@ -63,9 +64,9 @@ function isBranching(values: readonly string[]): boolean {
 
 const BY_CREATION = 'workflow_status_created_at_index';
 const BY_QUEUE = indexName('queueName');
-const BY_STATUS: ReadonlyMap<WorkflowStatusString, string> = new Map([
+const BY_STATE: ReadonlyMap<StoredState, string> = new Map<StoredState, string>([
   ['PENDING', 'idx_workflow_status_running'],
-  ...WAITING_STATUSES.map((status) => [status, 'idx_workflow_status_listing_waiting'] as const),
+  ...([...WAITING_STATUSES, 'PARKED'] as const).map((state) => [state, 'idx_workflow_status_listing_state'] as const),
   ...FAILED_STATUSES.map((status) => [status, 'idx_workflow_status_failed'] as const),
 ]);
 
@@ -83,15 +84,15 @@ async function indexFor(database: Database, filter: WorkflowFilter, existing: Re
   for (const { index, part } of shortLists(filter)) {
     if (await isShort(database, part)) return index;
   }
-  const { statuses, values } = filter;
+  const { states, values } = filter;
   const optional = OPTIONAL.find(([field, index]) => values[field]?.length === 1 && existing.has(indexName(index)));
   if (optional) return indexName(optional[1]);
-  const [only] = statuses?.length === 1 ? statuses : [];
-  const byStatus = only && BY_STATUS.get(only);
+  const [only] = states?.length === 1 ? states : [];
+  const byState = only && BY_STATE.get(only);
   const isOfQueue = values.queueName?.length === 1 && existing.has(BY_QUEUE);
-  if (byStatus === undefined) return isOfQueue ? BY_QUEUE : BY_CREATION;
+  if (byState === undefined) return isOfQueue ? BY_QUEUE : BY_CREATION;
   const hasShortQueue = isOfQueue && (await isShort(database, { values: { queueName: values.queueName } }));
-  return hasShortQueue ? BY_QUEUE : byStatus;
+  return hasShortQueue ? BY_QUEUE : byState;
 }
 
 interface ShortList {

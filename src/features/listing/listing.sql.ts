@@ -5,7 +5,7 @@ import { indexedBy, type Sql, sql, table } from '../../kernel/sql/sql.js';
 import { TableColumns, workflowColumns } from '../../database/columns.js';
 import type { Database, ObserveOptions } from '../../database/database.js';
 import { type ListPath, pathsOf } from './listing-path.sql.js';
-import { conditionsOf, whereOf } from './workflow-filter.sql.js';
+import { conditionsOf, partsOf, whereOf } from './workflow-filter.sql.js';
 
 /** A position in the order. */
 export interface Position {
@@ -41,11 +41,11 @@ export async function listWorkflows(
 
 /** How many workflows match. */
 export async function countWorkflows(database: Database, filter: WorkflowFilter, timeoutMs: number): Promise<number> {
-  const [row] = await database.observe(
-    sql`SELECT COUNT(*) AS matching FROM ${workflows} AS w ${whereOf(conditionsOf(filter))}`,
-    { timeoutMs, scans: 'all' },
-  );
-  return Number(row?.['matching'] ?? 0);
+  const counts = partsOf(filter)
+    .map((part) => sql`SELECT COUNT(*) AS matching FROM ${workflows} AS w ${whereOf(conditionsOf(part))}`)
+    .reduce((all, one) => sql`${all} UNION ALL ${one}`);
+  const found = await database.observe(counts, { timeoutMs, scans: 'all' });
+  return found.reduce((sum, row) => sum + Number(row['matching']), 0);
 }
 
 /** The index of attributes only supports bitmap scans. */

@@ -5,7 +5,7 @@ import type { WorkflowRecord } from '../../kernel/workflow/records.js';
 import { type GetWorkflowsInput, toWorkflowFilter, toWorkflowQuery, type WorkflowFilters } from './workflow-query.js';
 import { estimateWorkflows as estimateRows, type WorkflowEstimate } from './estimate.sql.js';
 import { countWorkflows as countRows, listWorkflows as listRows, type Position } from './listing.sql.js';
-import { withCancellations } from '../history/cancellations.js';
+import { explainRecords } from './explained-records.js';
 import { type Operator, queryTimeoutMs } from '../../operator/operator.js';
 import { toStatus, type WorkflowStatus } from './status.js';
 
@@ -63,7 +63,7 @@ export async function findWorkflowRecords(
 ): Promise<WorkflowRecord[]> {
   const query = toWorkflowQuery(input, operator.applicationName);
   const records = await operator.retrying(() => listRows(operator.database, query, queryTimeoutMs(operator)));
-  return withCancellations(operator, records);
+  return explainRecords(operator, records);
 }
 
 /** Decodes rows. An undecodable value stays text. */
@@ -102,7 +102,7 @@ export async function findWorkflowPage(operator: Operator, input: WorkflowPageIn
   const found = await operator.retrying(() =>
     listRows(operator.database, { ...query, after }, queryTimeoutMs(operator)),
   );
-  const records = await withCancellations(operator, found.slice(0, limit));
+  const records = await explainRecords(operator, found.slice(0, limit));
   const last = records.at(-1);
   return { records, nextCursor: last && found.length > limit ? writeCursor(last, query.isDescending) : null };
 }

@@ -2,6 +2,7 @@
 // cost does not depend on how many have ended.
 import { sql, table } from '../../kernel/sql/sql.js';
 import type { Database } from '../../database/database.js';
+import { seenStatus } from '../parking/parked.sql.js';
 import { isInFlight } from '../../run/rows/states.js';
 
 export interface OpenWork {
@@ -10,6 +11,7 @@ export interface OpenWork {
   readonly applicationVersion: string | null;
   readonly enqueued: number;
   readonly delayed: number;
+  /** Includes parked workflows. */
   readonly running: number;
 }
 
@@ -29,7 +31,7 @@ export async function countOpenWork(database: Database, applicationName: string 
       FROM ${workflows} AS w
       WHERE ${isInFlight('w')} AND ${scope}
       UNION ALL
-      SELECT ${columns}
+      SELECT w.application_name, w.application_version, ${seenStatus('w')} AS status
       FROM ${workflows} AS w
       WHERE w.status = 'DELAYED' AND ${scope}) AS a
     GROUP BY a.application_name, a.application_version`);

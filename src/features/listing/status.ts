@@ -5,6 +5,7 @@ import type { Codec } from '../../kernel/codec/codec.js';
 import type { StepRecord, WorkflowRecord } from '../../kernel/workflow/records.js';
 import type { WorkflowStatusString } from '../../kernel/workflow/status.js';
 import type { ExplainedRecord } from '../history/cancellations.js';
+import type { WaitingFor } from '../parking/waiting-for.js';
 
 export interface WorkflowStatus {
   readonly workflowID: string;
@@ -39,6 +40,8 @@ export interface WorkflowStatus {
   readonly attributes?: Record<string, unknown>;
   readonly scheduleName?: string;
   readonly recoveryAttempts?: number;
+  /** What it waits for, if it is pending and parked, out of memory. Up to 20 things; any of them wakes it. */
+  readonly waitingFor?: WaitingFor[];
   /** Why it was cancelled: what the caller said, or 'timeout'. */
   readonly cancelReason?: string;
   /** Who cancelled it, if the caller said so. */
@@ -95,6 +98,7 @@ export async function toStatus(codec: Codec, record: ExplainedRecord): Promise<W
     attributes: parsed<Record<string, unknown>>(record.attributes),
     scheduleName: present(record.scheduleName),
     recoveryAttempts: record.recoveryAttempts,
+    ...(record.waitingFor !== undefined && { waitingFor: record.waitingFor }),
     ...(record.cancelReason !== undefined && { cancelReason: record.cancelReason }),
     ...(record.cancelledBy !== undefined && { cancelledBy: record.cancelledBy }),
   };

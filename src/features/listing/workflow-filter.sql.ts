@@ -1,8 +1,10 @@
 // Translates a filter of workflows to SQL conditions on `w`.
-import { FAILED_STATUSES, WAITING_STATUSES, type WorkflowStatusString } from '../../kernel/workflow/status.js';
+import { FAILED_STATUSES, type StoredState, WAITING_STATUSES } from '../../kernel/workflow/status.js';
 import type { AskedField, TimeRange, WorkflowFilter } from './workflow-query.js';
 import { containsJSON, endOfPrefix, type JSONObject, startsWith } from '../../kernel/sql/matching.js';
 import { oneOf, type Sql, sql, textConstants } from '../../kernel/sql/sql.js';
+import { isParkedWithoutQueue, storedState } from '../parking/parked.sql.js';
+import { INTERNAL_QUEUE } from '../../run/rows/lifecycle.js';
 import { hasFailed, isListedAsWaiting } from '../../run/rows/states.js';
 
 const VALUE_COLUMNS: Readonly<Record<AskedField, Sql>> = {
@@ -31,12 +33,22 @@ const attributes = { alias: 'w', name: 'attributes' };
  */
 export type PrefixComparison = 'plain' | 'hidden' | 'ranged';
 
+/**
+ * The filter in disjoint parts, for what has no order. Several states that have indexes of their own are read one by one:
+ * their rows are few among those that have ended.
+ */
+export function partsOf(filter: WorkflowFilter): readonly [WorkflowFilter, ...WorkflowFilter[]] {
+  const { states: [first, ...others] = [] } = filter;
+  if (first === undefined || ![first, ...others].every(isIndexed)) return [filter];
+  return [{ ...filter, states: [first] }, ...others.map((state) => ({ ...filter, states: [state] }))];
+}
+
 /** The conditions, all of which must hold. */
 export function conditionsOf(filter: WorkflowFilter, prefixes: PrefixComparison = 'plain'): Sql[] {
   const conditions: Sql[] = [];
   if (filter.workflowIDs) conditions.push(sql`w.workflow_uuid ${oneOf(filter.workflowIDs)}`);
   if (filter.idPrefixes) conditions.push(either(filter.idPrefixes.map((one) => hasPrefix(one, prefixes))));
-  if (filter.statuses) conditions.push(hasStatus(filter.statuses));
+  if (filter.states) conditions.push(hasState(filter.states));
   for (const [field, column] of Object.entries(VALUE_COLUMNS) as [AskedField, Sql][]) {
     const values = filter.values[field];
     if (values) conditions.push(isOneOf(column, values));
@@ -49,6 +61,9 @@ export function conditionsOf(filter: WorkflowFilter, prefixes: PrefixComparison 
   for (const [field, isThere] of Object.entries(filter.presence) as [AskedField, boolean | undefined][]) {
     const column = VALUE_COLUMNS[field];
     if (isThere !== undefined) conditions.push(isThere ? sql`${column} IS NOT NULL` : sql`${column} IS NULL`);
+  }
+  if (filter.presence.queueName || filter.values.queueName?.includes(INTERNAL_QUEUE)) {
+    conditions.push(sql`NOT ${isParkedWithoutQueue('w')}`);
   }
   if (filter.wasForkedFrom !== undefined) conditions.push(sql`w.was_forked_from = ${filter.wasForkedFrom}`);
   if (filter.attributes !== undefined) {
@@ -68,23 +83,33 @@ function hasPrefix(prefix: string, comparison: PrefixComparison): Sql {
   return sql`(${starts} AND w.workflow_uuid >= ${prefix} ${isBelow})`;
 }
 
-/** Conditions of the partial indexes, by state. */
-const INDEX_CONDITIONS: ReadonlyMap<WorkflowStatusString, Sql> = new Map([
-  ...WAITING_STATUSES.map((status) => [status, isListedAsWaiting('w')] as const),
-  ...FAILED_STATUSES.map((status) => [status, hasFailed('w')] as const),
-]);
+const WAITING_STATES: readonly StoredState[] = [...WAITING_STATUSES, 'PARKED'];
 
-/** Whether the workflows in this state have an index. */
-export function isIndexed(status: WorkflowStatusString): boolean {
-  return status === 'PENDING' || INDEX_CONDITIONS.has(status);
+/** Whether the rows in this state have an index. */
+function isIndexed(state: StoredState): boolean {
+  return state === 'PENDING' || isOneOfStates(FAILED_STATUSES, state) || isOneOfStates(WAITING_STATES, state);
 }
 
-function hasStatus(statuses: readonly WorkflowStatusString[]): Sql {
-  const [only] = statuses;
-  if (!only || statuses.length > 1) return sql`w.status ${oneOf(statuses)}`;
+function isOneOfStates(states: readonly StoredState[], state: StoredState): boolean {
+  return states.includes(state);
+}
+
+/** One state is the exact condition of its partial index, if it has one. */
+function hasState(states: readonly StoredState[]): Sql {
+  const [only] = states;
+  if (!only || states.length > 1) return hasAnyOf(states);
+  if (isOneOfStates(WAITING_STATES, only))
+    return sql`${storedState('w')} = ${textConstants([only])} AND ${isListedAsWaiting('w')}`;
   const isOnly = sql`w.status = ${textConstants([only])}`;
-  const indexed = INDEX_CONDITIONS.get(only);
-  return indexed ? sql`${isOnly} AND ${indexed}` : isOnly;
+  return isOneOfStates(FAILED_STATUSES, only) ? sql`${isOnly} AND ${hasFailed('w')}` : isOnly;
+}
+
+function hasAnyOf(states: readonly StoredState[]): Sql {
+  const statuses = [...new Set(states.map((state) => (state === 'PARKED' ? 'DELAYED' : state)))];
+  const isStored = sql`w.status ${oneOf(statuses)}`;
+  // Both kinds of delayed rows, or none of them.
+  if (states.includes('PARKED') === states.includes('DELAYED')) return isStored;
+  return sql`${isStored} AND ${storedState('w')} ${oneOf(states)}`;
 }
 
 export function whereOf(conditions: readonly Sql[]): Sql {

@@ -18,7 +18,7 @@ import {
 } from '../../faces/cli/render-context.js';
 import { type Column, formatFields, formatTable } from '../../faces/cli/table.js';
 import { formatDuration, formatMoment } from '../../faces/cli/time.js';
-import { nameOf, shortStatus } from './workflow-list.cli.js';
+import { nameOf, shortStatus, waitText } from './workflow-list.cli.js';
 
 const OPTIONS = { ...DATABASE, ...JSON_FLAG };
 const PARAMETER: Parameter = { name: 'ID', takes: 'one', about: 'ID of a workflow' };
@@ -49,6 +49,7 @@ function workflowText(rendering: RenderContext, row: WorkflowStatus): string {
     ['created', at(row.createdAt)],
     ['delayed until', at(row.delayUntilEpochMS)],
     ['started', at(row.dequeuedAt)],
+    ['waits for', plain(waitText(row.waitingFor, rendering.now))],
     ['ended', at(row.completedAt)],
     ['cancelled by', plain(row.cancelledBy)],
     ['reason', plain(row.cancelReason)],

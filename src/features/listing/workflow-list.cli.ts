@@ -1,6 +1,7 @@
 // Commands that list workflows.
 import { listWorkflowPage, type WorkflowPage } from './listing.js';
 import type { WorkflowStatus } from './status.js';
+import type { WaitingFor } from '../parking/waiting-for.js';
 import { command, JSON_FLAG, type Output } from '../../faces/cli/command.js';
 import { DATABASE, withClient } from '../../faces/cli/connection.js';
 import { flag, text, type Values, wholeNumber, withDefault } from '../../faces/cli/option.js';
@@ -28,6 +29,7 @@ function columns({ now }: RenderContext): Column<WorkflowStatus>[] {
     { title: 'QUEUE', text: (row) => row.queueName, isShortenable: true, rank: 2 },
     { title: 'CREATED', text: (row) => formatRelative(row.createdAt, now), isRight: true },
     { title: 'TOOK', text: (row) => tookText(row, now), isRight: true, rank: 3 },
+    { title: 'WAITS FOR', text: (row) => waitText(row.waitingFor, now), isShortenable: true, rank: 1 },
     {
       title: 'ERROR',
       text: (row) => (row.error === undefined ? '' : shortValue(row.error)),
@@ -45,6 +47,30 @@ export function shortStatus(status: WorkflowStatus['status']): string {
 export function nameOf(row: WorkflowStatus): string {
   const instance = row.workflowConfigName === '' ? '' : `[${row.workflowConfigName}]`;
   return row.workflowClassName === '' ? row.workflowName : `${row.workflowClassName}${instance}.${row.workflowName}`;
+}
+
+/** As in `message approval, 23 h left`. */
+export function waitText(waits: readonly WaitingFor[] | undefined, now: number): string | undefined {
+  const [first, ...others] = waits ?? [];
+  if (!first) return undefined;
+  const more = others.length === 0 ? '' : ` or ${others.length} more`;
+  const limit = first.until === undefined ? '' : `, ${formatDuration(first.until - now)} left`;
+  return `${awaitedText(first)}${more}${limit}`;
+}
+
+function awaitedText(wait: WaitingFor): string {
+  switch (wait.kind) {
+    case 'sleep':
+      return 'sleep';
+    case 'retry':
+      return `retry of step ${wait.stepID}`;
+    case 'message':
+      return wait.topic === null ? 'message' : `message ${wait.topic}`;
+    case 'event':
+      return `event ${wait.key} of ${wait.workflowID}`;
+    case 'workflow':
+      return `workflow ${wait.workflowID}`;
+  }
 }
 
 /** From start to end, or until now. */

@@ -1,7 +1,13 @@
 // Queries for workflows, as users write them and as the store takes them. Users' mistakes are caught here, before any
 // statement is sent.
 import type { JSONValue } from '../../kernel/errors/errors.js';
-import { ACTIVE_STATUSES, StatusString, type WorkflowStatusString } from '../../kernel/workflow/status.js';
+import {
+  ACTIVE_STATUSES,
+  StatusString,
+  type StoredState,
+  statesSeenAs,
+  type WorkflowStatusString,
+} from '../../kernel/workflow/status.js';
 import {
   anything,
   asArray,
@@ -86,7 +92,8 @@ export interface TimeRange {
 export interface WorkflowFilter {
   readonly workflowIDs?: readonly string[];
   readonly idPrefixes?: readonly string[];
-  readonly statuses?: readonly WorkflowStatusString[];
+  /** Of the rows: a pending workflow may be parked. */
+  readonly states?: readonly StoredState[];
   readonly values: Readonly<Partial<Record<AskedField, readonly string[]>>>;
   readonly times: Readonly<Record<'createdAt' | 'completedAt' | 'startedAt', TimeRange>>;
   /** Whether the field must be present or absent. */
@@ -193,7 +200,7 @@ function toFilter(input: WorkflowFilters, ownApplication: string | null): Workfl
     workflowIDs,
     // Every ID starts with the empty string.
     idPrefixes: prefixes?.includes('') ? undefined : prefixes,
-    statuses: statusesOf(input, isInQueue),
+    states: statusesOf(input, isInQueue)?.flatMap(statesSeenAs),
     values,
     times: {
       createdAt: range(input.startTime, input.endTime),

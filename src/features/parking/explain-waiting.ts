@@ -4,8 +4,7 @@ import { dueOf, isTimeLimit } from '../../kernel/workflow/time-limits.js';
 import type { WorkflowRecord } from '../../kernel/workflow/records.js';
 import { listLastSpans } from '../history/spans.sql.js';
 import type { Operator } from '../../operator/operator.js';
-import type { Wait } from '../../operator/row-watcher.js';
-import { awaitedDetail, describeAwaited, LATEST } from './explain-parked.js';
+import { describeWaits, earliestOf, LATEST, toWaitingFor, type WaitingFor } from './waiting-for.js';
 
 export interface WaitingFinding {
   readonly reason: 'waiting';
@@ -19,11 +18,11 @@ export async function explainWaiting(
   workflow: WorkflowRecord,
 ): Promise<WaitingFinding | undefined> {
   const waits = operator.waitsOf?.(workflow.workflowID) ?? [];
-  const awaited = waits.flatMap((wait) => wait.awaited ?? []);
-  if (awaited.length > 0) {
-    const what = `waits for ${awaited.map(describeAwaited).join(' or ')}${limitText(earliest(waits))}`;
-    return toFinding(workflow, what, { waitsFor: awaited.map(awaitedDetail), wakesAt: earliest(waits) });
-  }
+  const ends = waits.flatMap(({ endsAt }) => endsAt ?? []);
+  const dueAt = ends.length === 0 ? undefined : Math.min(...ends);
+  const waitsFor = waits.flatMap(({ awaited }) => (awaited ? [toWaitingFor(awaited, dueAt)] : []));
+  if (waitsFor.length > 0)
+    return toFinding(workflow, describeWaits(waitsFor), { waitsFor, wakesAt: earliestOf(waitsFor) });
   return explainFromRecords(operator, workflow);
 }
 
@@ -33,37 +32,25 @@ async function explainFromRecords(operator: Operator, workflow: WorkflowRecord):
   const dueAt = last?.name === 'DBOS.sleep' ? dueOf(last.due) : null;
   if (!last || dueAt === null || dueAt <= operator.databaseClock.now()) return undefined;
   if (!isTimeLimit(last)) {
-    return toFinding(workflow, `sleeps until ${timeText(dueAt)}`, { waitsFor: [], wakesAt: dueAt });
+    const waitsFor = [{ kind: 'sleep', until: dueAt }] as const;
+    return toFinding(workflow, describeWaits(waitsFor), { waitsFor, wakesAt: dueAt });
   }
   // The operation has the number before that of its limit.
   if (before?.step === last.step - 1) return undefined;
   const wakesAt = dueAt > LATEST ? null : dueAt;
-  const what = `waits for a message, an event or a workflow${limitText(wakesAt)}; only its own process knows for what`;
+  const limit = wakesAt === null ? '' : `, until ${new Date(wakesAt).toISOString()} at the latest`;
+  const what = `waits for a message, an event or a workflow${limit}; only its own process knows for what`;
   return toFinding(workflow, what, { waitsFor: null, wakesAt });
-}
-
-/** When the first of the waits ends by itself; null for never. */
-function earliest(waits: readonly Wait[]): number | null {
-  const ends = waits.flatMap(({ endsAt }) => (endsAt === undefined || endsAt > LATEST ? [] : [endsAt]));
-  return ends.length === 0 ? null : Math.min(...ends);
 }
 
 function toFinding(
   { executorID, startedAt }: WorkflowRecord,
   what: string,
-  waits: Readonly<Record<string, unknown>>,
+  { waitsFor, wakesAt }: { readonly waitsFor: readonly WaitingFor[] | null; readonly wakesAt: number | null },
 ): WaitingFinding {
   return {
     reason: 'waiting',
     message: `It ${what}. It is in the memory of executor "${executorID}".`,
-    details: { executorID, startedAt, ...waits },
+    details: { executorID, startedAt, waitsFor, wakesAt },
   };
-}
-
-function limitText(endsAt: number | null): string {
-  return endsAt === null ? '' : `, until ${timeText(endsAt)} at the latest`;
-}
-
-function timeText(epochMs: number): string {
-  return new Date(Math.ceil(epochMs)).toISOString();
 }

@@ -28,9 +28,14 @@ const isDelayedAndOwned = ({ status, owner }: Columns): Sql =>
 /** Parked, for a row found by its key. */
 export const isParked = forAliases((columns) => unindexed(isDelayedAndOwned(columns)));
 
-/** The state of a row. */
+/** The state of a row. In lists of those that wait, the key of their index. */
 export const storedState = forAliases(
   (columns) => sql`CASE WHEN ${isDelayedAndOwned(columns)} THEN 'PARKED' ELSE ${columns.status} END`,
+);
+
+/** The status that users see. */
+export const seenStatus = forAliases(
+  (columns) => sql`CASE WHEN ${isDelayedAndOwned(columns)} THEN 'PENDING' ELSE ${columns.status} END`,
 );
 
 /** Parked, and of no queue: only a claim needs the internal one. */
@@ -38,18 +43,31 @@ export const isParkedWithoutQueue = forAliases((columns) =>
   unindexed(sql`${isDelayedAndOwned(columns)} AND ${columns.queue} = ${INTERNAL_QUEUE}`),
 );
 
-/** The row of a parked workflow as it would be if its run were in memory. Others are returned as they are. */
-export function asWaiting<T extends WaitingFields>(record: T): T {
+/** The queue that users see. */
+export const seenQueue = forAliases(
+  (columns) => sql`CASE WHEN ${isDelayedAndOwned(columns)} AND ${columns.queue} = ${INTERNAL_QUEUE}
+    THEN NULL ELSE ${columns.queue} END`,
+);
+
+type SeenFields = Pick<WorkflowRecord, 'status' | 'owner' | 'queueName'> &
+  Partial<Pick<WorkflowRecord, 'delayUntil' | 'recoveryAttempts'>>;
+
+export function isParkedRow({ status, owner }: Pick<WorkflowRecord, 'status' | 'owner'>): boolean {
+  return status === 'DELAYED' && isEngineToken(owner);
+}
+
+/** The row as users see it: that of a parked workflow as it would be if its run were in memory. */
+export function asSeen<T extends SeenFields>(record: T): T {
   const { status, owner, queueName, recoveryAttempts } = record;
-  if (status !== 'DELAYED' || !isEngineToken(owner)) return record;
+  // One that was parked and was woken has no delay any more.
+  if (status === 'ENQUEUED' && isEngineToken(owner)) return { ...record, delayUntil: null };
+  if (!isParkedRow(record)) return record;
   return {
     ...record,
     status: 'PENDING',
-    delayUntil: null,
     queueName: queueName === INTERNAL_QUEUE ? null : queueName,
+    delayUntil: null,
     // Parking takes back the attempt that the next claim counts.
-    recoveryAttempts: recoveryAttempts + 1,
+    ...(recoveryAttempts !== undefined && { recoveryAttempts: recoveryAttempts + 1 }),
   };
 }
-
-type WaitingFields = Pick<WorkflowRecord, 'status' | 'owner' | 'queueName' | 'delayUntil' | 'recoveryAttempts'>;

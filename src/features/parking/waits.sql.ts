@@ -5,7 +5,7 @@
 // same.
 import { lock, nowMs, oneOf, sql, table } from '../../kernel/sql/sql.js';
 import { TableColumns } from '../../database/columns.js';
-import type { Database, Reader } from '../../database/database.js';
+import type { Database, Reader, Row } from '../../database/database.js';
 import { type EventKey, eventKey, findEvents } from '../message/events.sql.js';
 import { findOldestMessages, type MessageKey, messageKey } from '../message/messages.sql.js';
 import { type Ready, toReady } from '../queue/delays.sql.js';
@@ -104,14 +104,49 @@ export async function hasParkedWaits(database: Reader): Promise<boolean> {
 }
 
 /** What a parked workflow waits for. */
-export async function findWaitsOf(database: Reader, workflowID: string): Promise<AwaitedRow[]> {
-  // Uses idx_parked_waits_workflow.
+export interface ParkedWorkflow {
+  /** When it continues at the latest. */
+  readonly dueAt: number;
+  /** Empty for a time alone. */
+  readonly awaited: readonly AwaitedRow[];
+  /** The step whose next attempt it waits for. */
+  readonly retry?: { readonly stepID: number; readonly failedAttempts: number };
+}
+
+/** Those of the workflows that are parked, each with up to `max` of the rows that it waits for. */
+export async function findParked(
+  database: Reader,
+  workflowIDs: readonly string[],
+  max: number,
+): Promise<Map<string, ParkedWorkflow>> {
+  // Uses idx_parked_waits_workflow. One statement: a workflow that is woken loses its waits.
   const found = await database.read(sql`
-    SELECT ${waitColumns.select('p')}
-    FROM ${parkedWaits} AS p
-    WHERE p.workflow_uuid = ${workflowID}
-    ORDER BY p.wait_key`);
-  return found.map((row) => toAwaited(waitColumns.toRecord(row)));
+    SELECT k.*
+    FROM (
+      SELECT w.workflow_uuid AS parked_id, w.delay_until_epoch_ms AS due_at, a.function_id, a.attempts,
+        ${waitColumns.select('p')}, ROW_NUMBER() OVER (PARTITION BY w.workflow_uuid ORDER BY p.wait_key) AS n
+      FROM ${workflows} AS w
+      LEFT JOIN ${parkedWaits} AS p ON p.workflow_uuid = w.workflow_uuid
+      LEFT JOIN ${table('step_attempts')} AS a
+        ON a.workflow_uuid = w.workflow_uuid AND a.retry_at_epoch_ms = w.delay_until_epoch_ms
+      WHERE w.workflow_uuid ${oneOf(workflowIDs)} AND ${isParked('w')}) AS k
+    WHERE k.n <= ${max}
+    ORDER BY k.parked_id, k.n`);
+  const parked = new Map<string, ParkedWorkflow>();
+  for (const row of found) {
+    const id = row['parked_id'] as string;
+    const isWaiting = row['wait_key'] !== null;
+    const awaited = isWaiting ? [toAwaited(waitColumns.toRecord(row))] : [];
+    const before = parked.get(id);
+    if (before) parked.set(id, { ...before, awaited: [...before.awaited, ...awaited] });
+    else parked.set(id, { dueAt: Number(row['due_at']), awaited, ...retryOf(row) });
+  }
+  return parked;
+}
+
+function retryOf(row: Row): Pick<ParkedWorkflow, 'retry'> {
+  const stepID = row['function_id'] as number | null;
+  return stepID === null ? {} : { retry: { stepID, failedAttempts: Number(row['attempts']) } };
 }
 
 /** Some of the waits, in the order of their keys: those after the given one. */

@@ -23,6 +23,7 @@ import { commitClaims } from './claim-lock.sql.js';
 import { isLockedOut, remainderAfterLockout } from './foreign-claims.sql.js';
 import { workflowColumns } from '../../database/columns.js';
 import type { Database, Row } from '../../database/database.js';
+import { holdsEngineToken } from '../../run/rows/owner-tokens.js';
 import { unindexed } from '../../run/rows/states.js';
 
 export interface ClaimOptions {
@@ -93,6 +94,8 @@ const claimedColumns = workflowColumns.only(
 const returned = claimedColumns.returning;
 const isStillEnqueued = unindexed(sql`status = 'ENQUEUED'`);
 const longest = sql`CAST(${DURATION_MAX_MS} AS BIGINT)`;
+/** The end of a parked wait is no delay that somebody asked for. Only a workflow that was parked has a token on its queue. */
+const delayOfClaimed = sql`CASE WHEN ${holdsEngineToken(sql`owner_xid`)} THEN NULL ELSE delay_until_epoch_ms END`;
 const NOTHING_IN_THE_WAY = { hasRoom: true, waitMs: null, hasPartitionRoom: true, partitionWaitMs: null } as const;
 
 /** Claims up to `limit` workflows of the queue, by priority, then creation. */
@@ -291,7 +294,7 @@ export function claimStatement(options: Terms, scope: Scope, picking: Picking): 
       application_version = ${options.applicationVersion},
       application_name = COALESCE(application_name, ${options.applicationName}),
       started_at_epoch_ms = ${nowMs}, updated_at = ${nowMs}, recovery_attempts = recovery_attempts + 1,
-      rate_limited = ${isRateLimited},
+      rate_limited = ${isRateLimited}, delay_until_epoch_ms = ${delayOfClaimed},
       workflow_deadline_epoch_ms = COALESCE(workflow_deadline_epoch_ms, ${nowMs} + CASE
         WHEN workflow_timeout_ms > ${longest} THEN ${longest} ELSE workflow_timeout_ms END)
     FROM picked

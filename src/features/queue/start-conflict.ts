@@ -6,6 +6,7 @@ import {
   DBOSQueueDuplicatedError,
   DBOSWorkflowIDInUseError,
 } from '../../kernel/errors/errors.js';
+import { asSeen } from '../parking/parked.sql.js';
 import type { NewWorkflow, WorkflowSummary } from '../../run/rows/workflows.js';
 import type { StartVerdict } from '../../run/writer/writer-verdicts.js';
 import type { DuplicationPolicy, WorkflowIDReusePolicy } from './enqueue.js';
@@ -35,10 +36,8 @@ export function resolveStartConflict(
   }
 }
 
-function refuseConflict(
-  { logger, workflow, workflowIDReusePolicy }: ConflictingStart,
-  existing: WorkflowSummary,
-): void {
+function refuseConflict({ logger, workflow, workflowIDReusePolicy }: ConflictingStart, stored: WorkflowSummary): void {
+  const existing = asSeen(stored);
   const differs =
     existing.name !== workflow.name
       ? `it runs "${existing.name}", not "${workflow.name}"`

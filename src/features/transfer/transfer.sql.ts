@@ -7,7 +7,7 @@ import { stepColumns, TableColumns, workflowColumns } from '../../database/colum
 import type { Database, Executor, Row } from '../../database/database.js';
 import { noted } from '../history/notes.sql.js';
 import { lacks } from '../../database/lacking.js';
-import { asWaiting } from '../parking/parked.sql.js';
+import { asSeen } from '../parking/parked.sql.js';
 import {
   entriesOf,
   insertEntries,
@@ -169,7 +169,7 @@ function statusesOf(workflowIDs: readonly string[]): Sql {
 
 function toStatus(row: Row): TransferredRow {
   // What a parked workflow waits for is not part of an export: it is exported as one that runs, and its replay waits again.
-  const record = asWaiting(TRANSFERRED.workflow_status.toRecord(row));
+  const record = asSeen(TRANSFERRED.workflow_status.toRecord(row));
   return {
     ...record,
     // An engine that owns an active workflow goes on with it, here.

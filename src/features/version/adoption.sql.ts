@@ -4,7 +4,7 @@
 import { lock, nowMs, oneOf, type Sql, sql, table } from '../../kernel/sql/sql.js';
 import type { Database } from '../../database/database.js';
 import { isParked } from '../parking/parked.sql.js';
-import { INTERNAL_QUEUE } from '../../run/rows/lifecycle.js';
+import { INTERNAL_QUEUE, unparked } from '../../run/rows/lifecycle.js';
 import { holdsEngineToken } from '../../run/rows/owner-tokens.js';
 import { isActive, unindexed } from '../../run/rows/states.js';
 
@@ -113,7 +113,7 @@ export async function adoptIfLeft(database: Database, filter: AdoptionFilter, li
     )
     UPDATE ${workflows}
     SET status = CASE WHEN status = 'DELAYED' AND NOT ${isParked()} THEN 'DELAYED' ELSE 'ENQUEUED' END, owner_xid = NULL,
-      delay_until_epoch_ms = CASE WHEN NOT ${isParked()} THEN delay_until_epoch_ms END,
+      ${unparked},
       application_version = ${filter.toVersion}, queue_name = COALESCE(queue_name, ${INTERNAL_QUEUE}),
       started_at_epoch_ms = CASE WHEN rate_limited = TRUE THEN started_at_epoch_ms END, updated_at = ${nowMs}
     FROM picked

@@ -57,6 +57,11 @@ const ENDED = [...OUTCOME_STATUSES, ...STOPPED_STATUSES] as const;
 /** The state of a row. */
 export type StoredState = WorkflowStatusString | 'PARKED';
 
+/** The states of the rows that users see with this status. */
+export function statesSeenAs(status: WorkflowStatusString): readonly StoredState[] {
+  return status === 'PENDING' ? ['PENDING', 'PARKED'] : [status];
+}
+
 interface Transition {
   readonly from: readonly StoredState[];
   /** Null: the workflow is deleted. */

@@ -8,6 +8,7 @@ import { type ChangeNote, noted, runNoted } from '../../features/history/notes.s
 import {
   divergedToken,
   holdsDivergedToken,
+  holdsEngineToken,
   isNotOwnedBy,
   isOwnedBy,
   isOwnedWith,
@@ -65,9 +66,19 @@ const leftQueue = sql`
   queue_name = CASE WHEN rate_limited = TRUE THEN queue_name END,
   started_at_epoch_ms = CASE WHEN rate_limited = TRUE THEN started_at_epoch_ms END`;
 
+const isBetweenRuns = sql`status IN ('DELAYED', 'ENQUEUED') AND ${holdsEngineToken(sql`owner_xid`)}`;
+
+/**
+ * For changes that end the wait of a parked workflow, or of one that was woken, otherwise than by a claim. Its delay is none
+ * that somebody asked for, and parking has taken back the attempt that the claim would count.
+ */
+export const unparked = sql`
+  delay_until_epoch_ms = CASE WHEN ${isBetweenRuns} THEN NULL ELSE delay_until_epoch_ms END,
+  recovery_attempts = recovery_attempts + CASE WHEN ${isBetweenRuns} THEN 1 ELSE 0 END`;
+
 // The token stays: the run may still record the step that it is in.
 export const cancellation = sql`
-  status = 'CANCELLED', ${leftQueue}, deduplication_id = NULL,
+  status = 'CANCELLED', ${leftQueue}, ${unparked}, deduplication_id = NULL,
   updated_at = ${nowMs}, completed_at = ${nowMs}`;
 
 const deadLettered = sql`

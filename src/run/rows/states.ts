@@ -50,7 +50,7 @@ export const isCancellable = condition(
   (status) => sql`${status} NOT IN (${textConstants([...OUTCOME_STATUSES, 'CANCELLED'])})`,
 );
 
-/** Enqueued or delayed: the rows of idx_workflow_status_listing_waiting. For lists only. */
+/** Enqueued or delayed: the rows of idx_workflow_status_listing_state. For lists only. */
 export const isListedAsWaiting = condition((status) =>
   unindexed(sql`${status} IN (${textConstants(WAITING_STATUSES)})`),
 );

@@ -270,7 +270,7 @@ export const POSTGRES_SCHEMA: Catalog = {
   CREATE INDEX idx_workflow_status_failed ON workflow_status USING btree (status, created_at) WHERE (status = ANY (ARRAY['ERROR'::text, 'CANCELLED'::text, 'MAX_RECOVERY_ATTEMPTS_EXCEEDED'::text]))
   CREATE INDEX idx_workflow_status_forked_from ON workflow_status USING btree (forked_from) WHERE (forked_from IS NOT NULL)
   CREATE INDEX idx_workflow_status_in_flight_v2 ON workflow_status USING btree (queue_name, status, priority, created_at) INCLUDE (application_name) WHERE (status = ANY (ARRAY['ENQUEUED'::text, 'PENDING'::text]))
-  CREATE INDEX idx_workflow_status_listing_waiting ON workflow_status USING btree (status, created_at) WHERE CASE WHEN (status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text])) THEN true ELSE false END
+  CREATE INDEX idx_workflow_status_listing_state ON workflow_status USING btree (( CASE WHEN ((status = 'DELAYED'::text) AND (owner_xid ~~ '%.%'::text)) THEN 'PARKED'::text ELSE status END), created_at) WHERE CASE WHEN (status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text])) THEN true ELSE false END
   CREATE INDEX idx_workflow_status_parent_workflow_id ON workflow_status USING btree (parent_workflow_id) WHERE (parent_workflow_id IS NOT NULL)
   CREATE INDEX idx_workflow_status_partition_claims ON workflow_status USING btree (queue_name, queue_partition_key, COALESCE(application_version, ''::text), priority, created_at, creator_xid, workflow_uuid) WHERE CASE WHEN ((status = 'ENQUEUED'::text) AND (queue_partition_key IS NOT NULL)) THEN true ELSE false END
   CREATE INDEX idx_workflow_status_partition_dequeue_v3 ON workflow_status USING btree (queue_name, status, queue_partition_key, priority, created_at, workflow_uuid) INCLUDE (application_name) WHERE ((status = ANY (ARRAY['ENQUEUED'::text, 'PENDING'::text])) AND (queue_partition_key IS NOT NULL))
@@ -376,7 +376,7 @@ export const SQLITE_SCHEMA: Catalog = {
   CREATE INDEX idx_workflow_status_failed ON workflow_status (status, created_at) WHERE status IN ('ERROR', 'CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED')
   CREATE INDEX idx_workflow_status_forked_from ON workflow_status (forked_from) WHERE forked_from IS NOT NULL
   CREATE INDEX idx_workflow_status_in_flight_v2 ON workflow_status (queue_name, status, priority, created_at) WHERE status IN ('ENQUEUED', 'PENDING')
-  CREATE INDEX idx_workflow_status_listing_waiting ON workflow_status (status, created_at) WHERE CASE WHEN status IN ('ENQUEUED', 'DELAYED') THEN TRUE ELSE FALSE END
+  CREATE INDEX idx_workflow_status_listing_state ON workflow_status (CASE WHEN status = 'DELAYED' AND owner_xid LIKE '%.%' THEN 'PARKED' ELSE status END, created_at) WHERE CASE WHEN status IN ('ENQUEUED', 'DELAYED') THEN TRUE ELSE FALSE END
   CREATE INDEX idx_workflow_status_parent_workflow_id ON workflow_status (parent_workflow_id) WHERE parent_workflow_id IS NOT NULL
   CREATE INDEX idx_workflow_status_partition_claims ON workflow_status (queue_name, queue_partition_key, COALESCE(application_version, ''), priority, created_at, creator_xid, workflow_uuid) WHERE CASE WHEN status = 'ENQUEUED' AND queue_partition_key IS NOT NULL THEN TRUE ELSE FALSE END
   CREATE INDEX idx_workflow_status_partition_dequeue_v3 ON workflow_status (queue_name, status, queue_partition_key, priority, created_at, workflow_uuid) WHERE status IN ('ENQUEUED', 'PENDING') AND queue_partition_key IS NOT NULL

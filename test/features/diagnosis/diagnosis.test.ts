@@ -5,6 +5,7 @@ import type { Operator } from '../../../src/operator/operator.js';
 import { pauseQueue } from '../../../src/features/queue/queues.js';
 import type { Database } from '../../../src/database/database.js';
 import { insertIncarnation } from '../../../src/features/liveness/executors.sql.js';
+import { parkWorkflows } from '../../../src/features/parking/parking.sql.js';
 import { insertWorkflows } from '../../../src/run/rows/workflows.js';
 import { forEachDialect, type TestDialect } from '../../rig/dialects.js';
 import { operatorOn } from '../../rig/operators.js';
@@ -102,6 +103,21 @@ describe('a diagnosis', () => {
       expect(before.findings).toMatchObject([{ subject: 'queue' }]);
       expect(after.oldest).toMatchObject([{ workflowID: 'w', reason: 'queue-not-served' }]);
       expect(after.findings).toMatchObject([{ subject: 'queue' }, { kind: 'problem', subject: 'workflow' }]);
+    });
+
+    test('finds a workflow of a dead executor among older ones that are parked', async () => {
+      const { database, operator, pass } = await setup(dialect);
+      const parked = [1, 2, 3, 4, 5, 6].map((n) => newWorkflow({ workflowID: `parked-${n}`, owner: 'engine.1' }));
+      await database.run(insertWorkflows(parked));
+      const parks = parked.map(({ workflowID }) => ({ workflowID, owner: 'engine.1', dueAt: START * 2, awaited: [] }));
+      await parkWorkflows(database, parks);
+      pass(1000);
+      await database.run(insertWorkflows([newWorkflow({ workflowID: 'w', owner: 'gone.1' })]));
+      pass(60_000);
+
+      const { oldest } = await diagnose(operator());
+
+      expect(oldest).toMatchObject([{ workflowID: 'w', reason: 'executor-gone' }]);
     });
   });
 });

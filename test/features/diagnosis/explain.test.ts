@@ -161,13 +161,13 @@ forEachDialect((dialect) => {
     const awaitedRows: Record<string, { awaited: AwaitedRow[]; message: string; waitsFor: unknown[] }> = {
       'a time': {
         awaited: [],
-        message: 'It sleeps, or waits to retry a step, until 2027-01-15T08:01:00.000Z.',
-        waitsFor: [],
+        message: 'It sleeps until 2027-01-15T08:01:00.000Z.',
+        waitsFor: [{ kind: 'sleep', until: NOW + 60_000 }],
       },
       'a message': {
         awaited: [{ kind: 'message', workflowID: 'w', topic: 't' }],
         message: 'It waits for a message of topic "t", until 2027-01-15T08:01:00.000Z at the latest.',
-        waitsFor: [{ kind: 'message', topic: 't' }],
+        waitsFor: [{ kind: 'message', topic: 't', until: NOW + 60_000 }],
       },
       'an event or a workflow': {
         awaited: [
@@ -177,8 +177,8 @@ forEachDialect((dialect) => {
         message:
           'It waits for event "k" of workflow "other" or the end of workflow "other", until 2027-01-15T08:01:00.000Z at the latest.',
         waitsFor: [
-          { kind: 'event', workflowID: 'other', key: 'k' },
-          { kind: 'outcome', workflowID: 'other' },
+          { kind: 'event', workflowID: 'other', key: 'k', until: NOW + 60_000 },
+          { kind: 'workflow', workflowID: 'other', until: NOW + 60_000 },
         ],
       },
     };
@@ -197,7 +197,7 @@ forEachDialect((dialect) => {
       await parkWorkflows(database, [{ workflowID: 'w', owner, dueAt: NOW + 60_000, awaited }]);
 
       expect(await explain(database, 'w')).toMatchObject({
-        status: 'DELAYED',
+        status: 'PENDING',
         reason: 'parked',
         message: `It is parked, out of memory. ${message} A process of version "v1" continues it then.`,
         details: { waitsFor, wakesAt: NOW + 60_000 },

@@ -76,7 +76,7 @@ async function setup(dialect: TestDialect, history: HistoryLevel) {
     const late = await DBOS.startWorkflow(waiting, { workflowID: 'late', timeoutMS: 1 })();
     await expect(late.getResult()).rejects.toThrow();
     const sleeper = await DBOS.startWorkflow(parked, { workflowID: 'parked' })();
-    await until(async () => (await sleeper.getStatus())?.status === 'DELAYED');
+    await until(async () => (await sleeper.getStatus())?.waitingFor !== undefined);
   };
   const view = database.dialect.name === 'postgres' ? 'dbos_history.workflow_events' : 'history_workflow_events';
   const detailsOf = async (workflowID: string, type: string): Promise<unknown> => {

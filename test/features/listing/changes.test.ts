@@ -2,7 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { type Sql, sql, table } from '../../../src/kernel/sql/sql.js';
 import { aggregateWorkflows } from '../../../src/features/listing/aggregates.sql.js';
 import { findChangedWorkflows } from '../../../src/features/listing/changes.sql.js';
+import { countOpenWork } from '../../../src/features/listing/open-work.sql.js';
 import type { Database } from '../../../src/database/database.js';
+import { findParked } from '../../../src/features/parking/waits.sql.js';
 import { countClaimed } from '../../../src/features/queue/claim-rate.sql.js';
 import { countQueues, countUnqueued } from '../../../src/features/queue/queue-stats.sql.js';
 import { INTERNAL_QUEUE } from '../../../src/run/rows/lifecycle.js';
@@ -115,8 +117,45 @@ describe('workflows that run and came from no queue', () => {
   });
 });
 
+describe('what a page of parked workflows waits for', () => {
+  forEachDialect((dialect) => {
+    test('is found by indexes', async () => {
+      const database = await setup(dialect);
+      await database.run(sql`UPDATE ${table('workflow_status')} SET status = 'DELAYED', owner_xid = 'engine.1'`);
+      await database.run(sql`
+        INSERT INTO ${table('parked_waits')} (wait_key, workflow_uuid, kind, awaited_uuid, awaited_name)
+        SELECT 'message:' || w.workflow_uuid || '::t', w.workflow_uuid, 'message', w.workflow_uuid, 't'
+        FROM ${table('workflow_status')} AS w`);
+      await database.run(sql`ANALYZE`);
+      const page = ['w7', 'w8', 'w9'];
+
+      const plan = await planOf(database, (explaining) => findParked(explaining, page, 20));
+
+      expect((await findParked(database, page, 20)).get('w8')?.awaited).toEqual([
+        { kind: 'message', workflowID: 'w8', topic: 't' },
+      ]);
+      expect(plan).toMatch(/idx_parked_waits_workflow/);
+      expect(plan).not.toMatch(/Seq Scan|SCAN (w|p|a)$/m);
+    });
+  });
+});
+
 describe('open workflows by version', () => {
   forEachDialect((dialect) => {
+    test('are running if they are parked, and delayed if they have not started', async () => {
+      const database = await setup(dialect);
+      await database.run(sql`
+        UPDATE ${table('workflow_status')} SET status = 'DELAYED', owner_xid = 'engine.1', application_version = 'v1'
+        WHERE workflow_uuid IN ('w1', 'w2')`);
+      await database.run(sql`
+        UPDATE ${table('workflow_status')} SET status = 'DELAYED', application_version = 'v1'
+        WHERE workflow_uuid = 'w3'`);
+
+      expect(await countOpenWork(database, null)).toMatchObject([
+        { applicationVersion: 'v1', enqueued: 0, delayed: 1, running: 2 },
+      ]);
+    });
+
     test('are counted by the indexes of their states', async () => {
       const database = await setup(dialect);
       await database.run(sql`
@@ -127,9 +166,9 @@ describe('open workflows by version', () => {
         WHERE workflow_uuid IN ('w3')`);
       await database.run(sql`ANALYZE`);
       const count = (one: Database) => {
-        const statuses = ['PENDING', 'ENQUEUED', 'DELAYED'] as const;
+        const states = ['PENDING', 'PARKED', 'ENQUEUED', 'DELAYED'] as const;
         const times = { createdAt: {}, completedAt: {}, startedAt: {} };
-        const scope = { filter: { statuses, values: {}, times, presence: {} }, timeoutMs: 0 };
+        const scope = { filter: { states, values: {}, times, presence: {} }, timeoutMs: 0 };
         return aggregateWorkflows(one, { groups: ['application_version'], figures: ['count'] }, scope);
       };
 
@@ -141,7 +180,8 @@ describe('open workflows by version', () => {
         ['v1', 2],
         ['v2', 1],
       ]);
-      expect(plan.match(/idx_workflow_status_/g)).toHaveLength(3);
+      // Enqueued, delayed, running and parked ones.
+      expect(plan.match(/idx_workflow_status_/g)).toHaveLength(4);
     });
   });
 });

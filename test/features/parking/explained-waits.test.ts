@@ -57,8 +57,8 @@ describe('a workflow that waits in memory', () => {
         'waits for event "price" of workflow "other", until',
         [{ kind: 'event', workflowID: 'other', key: 'price' }],
       ],
-      ['sleeping', 'sleeps until', []],
-      ['parent', 'waits for the end of workflow "child".', [{ kind: 'outcome', workflowID: 'child' }]],
+      ['sleeping', 'sleeps until', [{ kind: 'sleep' }]],
+      ['parent', 'waits for the end of workflow "child".', [{ kind: 'workflow', workflowID: 'child' }]],
     ] as const)('is explained by its own process: %s', async (name, text, waitsFor) => {
       const { DBOS, start, untilWaiting } = await setup(dialect);
       await start(name);
@@ -87,7 +87,7 @@ describe('a workflow that waits in memory', () => {
 
       const found = await untilWaiting(client);
 
-      expect(found).toMatchObject({ details: { waitsFor: [], wakesAt: expect.any(Number) } });
+      expect(found).toMatchObject({ details: { waitsFor: [{ kind: 'sleep' }], wakesAt: expect.any(Number) } });
       expect(found.message).toMatch(/^It sleeps until /);
     });
 

@@ -6,7 +6,7 @@ import { forEachDialect, onlyOn } from '../../rig/dialects.js';
 import { createEngine, engineOf } from '../../rig/engines.js';
 import { ManualClock, until } from '../../rig/manual-clock.js';
 import { startProxy } from '../../rig/proxy.js';
-import { createScene, HOUR, isRunningIn, statusOf, SWEEP_MS, untilParked } from './parking-scene.js';
+import { createScene, HOUR, isParked, isRunningIn, statusOf, SWEEP_MS, untilParked } from './parking-scene.js';
 
 const config = { applicationVersion: 'v1', parkAfterMs: 10_000 };
 
@@ -89,7 +89,7 @@ forEachDialect((dialect) => {
     // The first process may have parked it, or have left that to the second.
     await until(async () => {
       if (clock.isArmed(SWEEP_MS)) clock.advance(SWEEP_MS);
-      return (await statusOf(second, 'w')) === 'DELAYED' && !isRunningIn(second, 'w');
+      return (await isParked(second, 'w')) && !isRunningIn(second, 'w');
     });
     clock.advance(HOUR);
     await until(async () => {
@@ -150,7 +150,7 @@ forEachDialect((dialect) => {
 
     await until(async () => {
       clock.advance(SWEEP_MS);
-      return (await statusOf(second, 'w')) === 'DELAYED' && !isRunningIn(first, 'w') && !isRunningIn(second, 'w');
+      return (await isParked(second, 'w')) && !isRunningIn(first, 'w') && !isRunningIn(second, 'w');
     });
     clock.advance(HOUR);
     await until(async () => {
@@ -215,7 +215,7 @@ onlyOn('postgres', (dialect) => {
     proxy.loseNextAnswer(/parked_waits/);
     await until(async () => {
       clock.advance(200);
-      return (await statusOf(DBOS, 'w')) === 'DELAYED' && !isRunningIn(DBOS, 'w');
+      return (await isParked(DBOS, 'w')) && !isRunningIn(DBOS, 'w');
     });
     await DBOS.send('w', 'hello', 'topic');
     await until(async () => {

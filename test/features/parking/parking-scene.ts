@@ -31,6 +31,11 @@ export async function statusOf(DBOS: DBOSInstance, workflowID: string): Promise<
   return (await DBOS.getWorkflowStatus(workflowID))?.status;
 }
 
+/** Whether users see that it is out of memory. */
+export async function isParked(DBOS: DBOSInstance, workflowID: string): Promise<boolean> {
+  return (await DBOS.getWorkflowStatus(workflowID))?.waitingFor !== undefined;
+}
+
 export function isRunningIn(DBOS: DBOSInstance, workflowID: string): boolean {
   return engineOf(DBOS).runs.has(workflowID);
 }
@@ -41,7 +46,7 @@ export async function untilParked({ clock, DBOS }: ParkingScene, workflowID: str
   if (afterMs > 0) clock.advance(afterMs);
   await until(async () => {
     if (clock.isArmed(SWEEP_MS)) clock.advance(SWEEP_MS);
-    return (await statusOf(DBOS, workflowID)) === 'DELAYED' && !isRunningIn(DBOS, workflowID);
+    return (await isParked(DBOS, workflowID)) && !isRunningIn(DBOS, workflowID);
   });
 }
 

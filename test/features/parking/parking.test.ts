@@ -10,6 +10,7 @@ import { type Park, parkWorkflows, takeBack } from '../../../src/features/parkin
 import {
   type AwaitedRow,
   findMissed,
+  findParked,
   hasParkedWaits,
   listParkedWaits,
   wakeParked,
@@ -181,6 +182,16 @@ forEachDialect((dialect) => {
 
     const { from, to } = TRANSITIONS[verb];
     expect(await stateNow()).toBe((from as readonly StoredState[]).includes(state) ? to : state);
+  });
+
+  test('what a workflow waits for is read up to a limit', async () => {
+    const { database } = await setup(dialect);
+    const awaited = ['a', 'b', 'c'].map((key) => ({ kind: 'event', workflowID: 'other', key }) as const);
+    await parkWorkflows(database, [{ workflowID: 'w', owner: OWNER, dueAt: FAR, awaited }]);
+
+    const found = await findParked(database, ['w', 'other', 'nobody'], 2);
+
+    expect([...found]).toEqual([['w', { dueAt: FAR, awaited: awaited.slice(0, 2) }]]);
   });
 
   test('the delay of a parked workflow cannot be changed', async () => {

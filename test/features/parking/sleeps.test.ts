@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { forEachDialect } from '../../rig/dialects.js';
 import { engineOf } from '../../rig/engines.js';
 import { until } from '../../rig/manual-clock.js';
-import { createScene, HOUR, isRunningIn, ownPromise, statusOf, sweep, untilParked } from './parking-scene.js';
+import { createScene, HOUR, isParked, isRunningIn, ownPromise, statusOf, sweep, untilParked } from './parking-scene.js';
 
 forEachDialect((dialect) => {
   /** A workflow with a step before and after an hour of sleep. */
@@ -27,6 +27,7 @@ forEachDialect((dialect) => {
 
   test('a workflow that sleeps for long leaves memory and continues when it is due', async () => {
     const { clock, DBOS, steps, sleeper, ...scene } = await setup();
+    const begunAt = clock.now();
     const handle = await DBOS.startWorkflow(sleeper, { workflowID: 'w' })(HOUR);
     const result = handle.getResult();
 
@@ -36,7 +37,9 @@ forEachDialect((dialect) => {
 
     expect(await result).toBe('slept');
     expect(steps).toEqual(['before', 'after']);
-    expect(parked).toMatchObject({ status: 'DELAYED', recoveryAttempts: 0 });
+    expect(parked).toMatchObject({ status: 'PENDING', recoveryAttempts: 1 });
+    expect(parked?.waitingFor).toEqual([{ kind: 'sleep', until: begunAt + HOUR }]);
+    expect(parked).toMatchObject({ queueName: undefined, delayUntilEpochMS: undefined });
     expect(await DBOS.getWorkflowStatus('w')).toMatchObject({ status: 'SUCCESS', recoveryAttempts: 1 });
   });
 
@@ -94,7 +97,7 @@ forEachDialect((dialect) => {
     for (let count = 0; count < 6; count += 1) {
       await untilParked(scene, 'w');
       clock.advance(HOUR);
-      await until(async () => (await statusOf(DBOS, 'w')) !== 'DELAYED');
+      await until(async () => !(await isParked(DBOS, 'w')));
     }
 
     expect(await handle.getResult()).toBe('done');

@@ -8,6 +8,7 @@ import { until } from '../../rig/manual-clock.js';
 import {
   createScene,
   HOUR,
+  isParked,
   isRunningIn,
   ownPromise,
   type ParkingScene,
@@ -199,7 +200,7 @@ forEachDialect((dialect) => {
     await untilParked(scene, 'w', 10_000);
     await until(async () => {
       if (scene.clock.isArmed(SWEEP_MS)) scene.clock.advance(SWEEP_MS);
-      return (await statusOf(DBOS, 'child')) === 'DELAYED';
+      return isParked(DBOS, 'child');
     });
 
     await DBOS.deleteWorkflow('child');
@@ -264,7 +265,7 @@ forEachDialect((dialect) => {
 
     await DBOS.send('w', 'wrong', 'another');
 
-    expect(await statusOf(DBOS, 'w')).toBe('DELAYED');
+    expect(await isParked(DBOS, 'w')).toBe(true);
     await DBOS.send('w', 'right', 'topic');
     expect(await handle.getResult()).toBe('right');
   });
@@ -279,7 +280,7 @@ forEachDialect((dialect) => {
     const ofTable = dialect.name === 'postgres' ? sql`ON ${workflows}` : sql``;
     await database.run(sql`DROP TRIGGER everstep_wake_result_waiters ${ofTable}`);
     await database.run(sql`UPDATE ${workflows} SET status = 'SUCCESS' WHERE workflow_uuid = 'other'`);
-    expect(await statusOf(DBOS, 'w')).toBe('DELAYED');
+    expect(await isParked(DBOS, 'w')).toBe(true);
 
     await until(async () => {
       clock.advance(1000);

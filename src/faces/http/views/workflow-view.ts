@@ -1,6 +1,7 @@
 // Workflows, their steps, messages, events and streams as the API returns them.
 import type { NotificationInfo } from '../../../features/listing/inspection.js';
 import type { StepInfo, WorkflowStatus } from '../../../features/listing/status.js';
+import type { WaitingFor } from '../../../features/parking/waiting-for.js';
 import { StatusString } from '../../../kernel/workflow/status.js';
 import type { ChangedWorkflow } from '../../../features/listing/changes.sql.js';
 import {
@@ -18,6 +19,18 @@ import { text, listOf } from '../shape.js';
 import { showValue, shownValue } from './value.js';
 
 export const status = oneOf(Object.values(StatusString));
+
+const WAITS = ['sleep', 'retry', 'message', 'event', 'workflow'] as const satisfies readonly WaitingFor['kind'][];
+
+const waitingFor = record({
+  kind: oneOf(WAITS),
+  until: optional(integer()).about('When it continues at the latest. Without it, there is no limit.'),
+  topic: optional(nullable(text)).about('Of a message. Null: without a topic.'),
+  workflowID: optional(text).about('The workflow that ends or sets the event.'),
+  key: optional(text).about('Of an event.'),
+  stepID: optional(integer()).about('The step that is retried.'),
+  failedAttempts: optional(integer()),
+}).named('WaitingFor');
 
 export const workflowView = record({
   workflowID: text,
@@ -52,6 +65,7 @@ export const workflowView = record({
   attributes: optional(jsonObject),
   scheduleName: optional(text),
   recoveryAttempts: optional(integer()),
+  waitingFor: optional(listOf(waitingFor)).about('What a pending workflow waits for that is parked, out of memory.'),
   cancelReason: optional(text),
   cancelledBy: optional(text),
 }).named('Workflow');
@@ -91,7 +105,7 @@ export const changedWorkflow = record({
 }).named('ChangedWorkflow');
 
 export function viewChanged(workflow: ChangedWorkflow): Checked<typeof changedWorkflow> {
-  const { name, className, executorID, startedAt, ...rest } = workflow;
+  const { name, className, executorID, startedAt, owner: _, ...rest } = workflow;
   return {
     ...rest,
     workflowName: name,

@@ -10,6 +10,8 @@ const OWN_TABLES = {
     'incarnation_id TEXT, executor_id TEXT, application_name TEXT, application_version TEXT, host TEXT, pid INT, ' +
     'started_at BIGINT, heartbeat_at BIGINT, lease_until_epoch_ms BIGINT, metadata TEXT',
   paused_queues: 'name TEXT, paused_at BIGINT',
+  other_versions: 'version_name TEXT, application_name TEXT',
+  shared_queues: 'name TEXT, ahead INT, claimed_at BIGINT',
   schedule_settings: 'schedule_id TEXT, overlap TEXT, jitter_ms BIGINT',
   parked_waits: 'wait_key TEXT, workflow_uuid TEXT, kind TEXT, awaited_uuid TEXT, awaited_name TEXT',
   slot_releasing_queues: 'name TEXT',

@@ -22,7 +22,8 @@ export async function findOtherPrograms(database: Database): Promise<OtherProgra
       EXISTS (
         SELECT 1
         FROM pg_catalog.pg_stat_activity AS a
-        WHERE a.datname = current_database() AND a.backend_type = 'client backend'
+        WHERE a.datname = current_database()
+          AND (a.backend_type IS NULL OR a.backend_type = 'client backend')
           AND a.application_name NOT LIKE 'everstep%' AND a.application_name <> current_setting('application_name')
       ) AS are_connected`);
   return { hasTriggers: row?.['has_triggers'] === true, areConnected: row?.['are_connected'] === true };

@@ -37,9 +37,16 @@ export interface ClaimRemainder {
   /** The same two for the partition's limits. */
   readonly hasPartitionRoom: boolean;
   readonly partitionWaitMs: number | null;
+  /** Work of other programs that waits as well, as of before the claim. */
+  readonly others?: OthersWork | undefined;
 }
 
-function inPartition({ partition }: Scope): Sql {
+export interface OthersWork {
+  /** How many workflows engines may start before it is the turn of other programs; null if that is not counted. */
+  readonly spare: number | null;
+}
+
+export function inPartition({ partition }: Scope): Sql {
   if (!partition) return sql``;
   return sql`AND p.queue_partition_key = ${partition.key} AND p.queue_partition_key IS NOT NULL`;
 }
@@ -47,14 +54,14 @@ function inPartition({ partition }: Scope): Sql {
 interface ClaimBounds {
   readonly limit: number;
   readonly share: Share | undefined;
-  readonly bound?: Sql;
+  /** Others. NULL is none. */
+  readonly bounds?: readonly Sql[];
 }
 
 /** The smallest bound on this claim, at least 0. */
-export function effectiveLimit(scope: Scope, { limit, share, bound }: ClaimBounds): Sql {
-  const bounds = headroom(scope);
+export function effectiveLimit(scope: Scope, { limit, share, bounds: others = [] }: ClaimBounds): Sql {
+  const bounds = [...headroom(scope), ...others];
   if (share) bounds.push(shareOf(limit, scope, share));
-  if (bound) bounds.push(bound);
   if (bounds.length === 0) return sql`CAST(${limit} AS BIGINT)`;
   return sql`(
     SELECT CASE WHEN MIN(r.n) > 0 THEN MIN(r.n) ELSE 0 END
@@ -65,8 +72,8 @@ export function effectiveLimit(scope: Scope, { limit, share, bound }: ClaimBound
  * Notes the queue's headroom for the claims from its partitions that follow in the commit. A slot that is freed between two
  * of them is for the next commit, or the later partition would get it before the earlier one. For servers with settings.
  */
-export function noteHeadroom({ queueName, whole }: Scope, limit: number): Sql {
-  const noted = effectiveLimit({ queueName, whole }, { limit, share: undefined });
+export function noteHeadroom({ queueName, whole }: Scope, limit: number, bounds: readonly Sql[]): Sql {
+  const noted = effectiveLimit({ queueName, whole }, { limit, share: undefined, bounds });
   return sql`SELECT set_config('everstep.headroom', CAST(${noted} AS TEXT), TRUE) AS headroom`;
 }
 
@@ -98,6 +105,15 @@ function headroomWithin(scope: Scope, { concurrency, rate }: Limits): Sql[] {
   if (concurrency !== null) bounds.push(sql`${concurrency} - ${countOf('PENDING', scope, concurrency)}`);
   if (rate !== null) bounds.push(sql`${rate.max} - ${startsOf(scope, rate)}`);
   return bounds;
+}
+
+/** Whether more workflows wait than may start. */
+export function isScarce(scope: Scope): Sql {
+  const limits = [scope.whole, scope.partition?.limits ?? UNLIMITED];
+  const most = Math.min(...limits.flatMap(({ concurrency, rate }) => [concurrency ?? Infinity, rate?.max ?? Infinity]));
+  if (most === Infinity) return sql`FALSE`;
+  const room = sql`(SELECT MIN(r.n) FROM (SELECT ${most} AS n ${unionOf(headroom(scope))}) AS r)`;
+  return sql`${countOf('ENQUEUED', scope, most + 1)} > ${room}`;
 }
 
 /** The number of rows in a state, counted up to `max`. */
@@ -161,10 +177,11 @@ function shareOf(limit: number, scope: Scope, { engines, running }: Share): Sql 
   return isScarce ? share : sql`CASE WHEN ${waiting} >= ${enough} THEN ${whole(limit)} ELSE ${share} END`;
 }
 
-export function remainderStatement(scope: Scope): Sql {
+/** `others`: further columns, about other programs. */
+export function remainderStatement(scope: Scope, others: Sql = sql`0 AS is_contended`): Sql {
   const { queueName, whole, partition } = scope;
   return sql`
-    SELECT
+    SELECT ${others},
       CASE WHEN EXISTS (
         SELECT 1 FROM ${workflows} AS p WHERE p.queue_name = ${queueName} AND ${isEnqueued('p')} ${inPartition(scope)}
       ) THEN 1 ELSE 0 END AS is_waiting,
@@ -194,7 +211,13 @@ export function toRemainder(row: Row | undefined): ClaimRemainder {
     waitMs: toWait(row?.['wait_ms']),
     hasPartitionRoom: row?.['has_partition_room'] === 1,
     partitionWaitMs: toWait(row?.['partition_wait_ms']),
+    others: toOthersWork(row),
   };
+}
+
+export function toOthersWork(row: Row | undefined): OthersWork | undefined {
+  if (row?.['is_contended'] !== 1) return undefined;
+  return { spare: row['spare'] === null ? null : Number(row['spare']) };
 }
 
 function toWait(value: unknown): number | null {

@@ -3,7 +3,8 @@
 import { advisoryLock, lock, type Sql, sql, table } from '../../kernel/sql/sql.js';
 import type { CommitOptions, Database, Row } from '../../database/database.js';
 import { lacksAdvisoryLocks } from '../../database/postgres/postgres-errors.js';
-import { guardClaims, type GuardedClaims } from './foreign-claims.sql.js';
+import { LOCK_TIMEOUT_MS, markClaims } from './foreign-claims.sql.js';
+import type { Scope } from './claim-limits.sql.js';
 
 /** Waits for claims in flight on a queue with limits, and blocks later ones until this commit. */
 export function lockQueueClaims(queueName: string): Sql {
@@ -23,23 +24,23 @@ export function lockAllClaims(queueName: string): Sql {
 
 const refillsOf = (queueName: string): string => `refills.${queueName}`;
 
+/** The claims of one commit: all of the same queue. */
 interface CommittedClaims {
-  readonly results: Row[][];
-  /** Whether workers of DBOS are connected that may want what is left. */
-  readonly hasRivals: boolean;
+  readonly owner: string;
+  readonly scope: Scope;
+  readonly statements: readonly Sql[];
 }
 
-/** Commits the statements of claims under the lock of their queue, and under those that DBOS workers take. */
+/** Commits the statements of claims under the lock of their queue. */
 export async function commitClaims(
   database: Database,
-  claims: GuardedClaims,
-  { statements, ...options }: CommitOptions & { readonly statements: readonly Sql[] },
-): Promise<CommittedClaims> {
-  const [scope] = claims.scopes;
-  const guarded = database.dialect.name === 'postgres' ? guardClaims(claims, statements) : statements;
-  const results = await commitLocked(database, scope?.queueName ?? '', { ...options, statements: guarded });
-  if (guarded === statements) return { results, hasRivals: false };
-  return { results: results.slice(1, -1), hasRivals: (results[0]?.length ?? 0) > 0 };
+  { owner, scope, statements }: CommittedClaims,
+): Promise<Row[][]> {
+  const isPostgres = database.dialect.name === 'postgres';
+  const marked = isPostgres ? [...statements, markClaims(owner, scope)] : statements;
+  // Other programs may hold the lock for as long as they please.
+  const options = isPostgres ? { lockTimeoutMs: LOCK_TIMEOUT_MS } : {};
+  return commitLocked(database, scope.queueName, { statements: marked, ...options });
 }
 
 interface LockedCommit extends CommitOptions {

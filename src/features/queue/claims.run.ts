@@ -5,7 +5,7 @@ import { withTimeLimit } from '../../kernel/base/time-limit.js';
 import { isPromise } from '../../kernel/codec/maybe-promise.js';
 import { DBOSMaxRecoveryAttemptsExceededError } from '../../kernel/errors/errors.js';
 import { UNLIMITED } from './queue.js';
-import type { ClaimRemainder, Share } from './claim-limits.sql.js';
+import type { ClaimRemainder } from './claim-limits.sql.js';
 import {
   type Claim,
   type Claimed,
@@ -31,7 +31,7 @@ import type { SlotHolder } from '../../run/slots.js';
 import type { Standing } from '../liveness/lease.run.js';
 import type { Runtime } from '../../run/runtime.js';
 import type { Queue } from './known-queues.run.js';
-import type { ClaimSource } from './queue-claims.run.js';
+import type { ClaimManner, ClaimSource } from './queue-claims.run.js';
 import { maxRecoveryAttempts } from '../../run/registration/registry.js';
 import type { Run } from '../../run/run.js';
 import type { Invocation } from '../../run/execute.js';
@@ -44,8 +44,6 @@ export interface ClaimResult {
   readonly left: ClaimRemainder;
   /** Of a partition: whether the queue had a slot for it when it was its turn. */
   readonly hadRoom?: boolean | undefined;
-  /** Whether workers of DBOS are connected that may want what is left. */
-  readonly hasRivals?: boolean | undefined;
 }
 
 /** A claim that is made in the commit of an outcome. */
@@ -82,7 +80,7 @@ const REPLAY_MAX_MS = 5_000;
 /** How often to look who owns workflows that are changed over and over. After that each run asks for itself. */
 const LOOKS_MAX = 5;
 
-type Terms = Omit<ClaimOptions, 'queueName' | 'limit' | 'limits' | 'share'>;
+type Terms = Omit<ClaimOptions, 'queueName' | 'limit' | 'limits' | 'share' | 'isInsisting'>;
 
 export class Claims implements ClaimSource {
   readonly #options: ClaimsOptions;
@@ -96,8 +94,8 @@ export class Claims implements ClaimSource {
     this.#runtime = options.runtime;
   }
 
-  async claim(queue: Queue, limit: number, share: Share | undefined): Promise<NewClaim> {
-    const options = { queueName: queue.name, limits: queue.limits.whole, limit, share };
+  async claim(queue: Queue, limit: number, { share, isInsisting }: ClaimManner): Promise<NewClaim> {
+    const options = { queueName: queue.name, limits: queue.limits.whole, limit, share, isInsisting };
     const { results, begin } = await this.#claimWith(async (terms) => [
       await claimWorkflows(this.#runtime.database, { ...terms, ...options }),
     ]);
@@ -107,9 +105,10 @@ export class Claims implements ClaimSource {
   async claimPartitions(
     { name, limits }: Queue,
     partitions: PartitionClaimOptions['partitions'],
+    { isInsisting }: ClaimManner,
   ): Promise<ClaimResult[]> {
     const partitionLimits = limits.partition ?? UNLIMITED;
-    const options = { queueName: name, limits: limits.whole, partitionLimits, partitions };
+    const options = { queueName: name, limits: limits.whole, partitionLimits, partitions, isInsisting };
     const { results, begin } = await this.#claimWith((terms) =>
       claimPartitions(this.#runtime.database, { ...terms, ...options }),
     );
@@ -126,11 +125,11 @@ export class Claims implements ClaimSource {
   }
 
   /** The terms of a claim that is made in the commit of an outcome. */
-  newTerms({ name, limits }: Queue): RefillClaim {
+  newTerms({ name, limits }: Queue, isInsisting: boolean): RefillClaim {
     const { standing } = this.#runtime.lease;
     const changeCount = this.#changeCount;
     return {
-      terms: { ...this.#newTerms(), queueName: name, limits: limits.whole },
+      terms: { ...this.#newTerms(), queueName: name, limits: limits.whole, isInsisting },
       standing,
       hasChanged: () => this.#changeCount !== changeCount,
     };
@@ -342,6 +341,6 @@ function ownedOf({ workflow }: Claimed): Owned {
   return { workflowID: workflow.workflowID, owner: workflow.owner ?? '' };
 }
 
-function resultOf({ claimed, remainder, hadRoom, hasRivals }: Claim): ClaimResult {
-  return { taken: claimed.length, left: remainder, hadRoom, hasRivals };
+function resultOf({ claimed, remainder, hadRoom }: Claim): ClaimResult {
+  return { taken: claimed.length, left: remainder, hadRoom };
 }

@@ -20,7 +20,7 @@ import {
   toRemainder,
 } from './claim-limits.sql.js';
 import { commitClaims } from './claim-lock.sql.js';
-import { isLockedOut, remainderAfterLockout } from './foreign-claims.sql.js';
+import { isLockedOut, othersWork, remainderAfterLockout, spareOf } from './foreign-claims.sql.js';
 import { workflowColumns } from '../../database/columns.js';
 import type { Database, Row } from '../../database/database.js';
 import { holdsEngineToken } from '../../run/rows/owner-tokens.js';
@@ -42,6 +42,8 @@ export interface ClaimOptions {
   readonly limits?: Limits;
   /** Limits the claim to an even share of the queue. */
   readonly share?: Share;
+  /** Takes slots that it is the turn of other programs to take: they have not. */
+  readonly isInsisting?: boolean;
 }
 
 export type ClaimedWorkflow = ReturnType<typeof claimedColumns.toRecord>;
@@ -65,8 +67,6 @@ export interface Claim {
   readonly remainder: ClaimRemainder;
   /** Of a partition: whether the queue had a slot for it when it was its turn. */
   readonly hadRoom?: boolean;
-  /** Whether workers of DBOS are connected that may want what is left. */
-  readonly hasRivals?: boolean;
 }
 
 const workflows = table('workflow_status');
@@ -111,18 +111,21 @@ export async function claimWorkflows(database: Database, options: ClaimOptions):
 }
 
 async function claimTogether(database: Database, options: ClaimOptions, scope: Scope): Promise<Claim> {
-  const statement = claimStatement(options, scope, options);
-  if (isUnlimited(scope) && !options.share) {
+  const { limit, owner } = options;
+  const isPostgres = database.dialect.name === 'postgres';
+  const isAlone = isUnlimited(scope);
+  const bounds = isPostgres && !isAlone && !options.isInsisting ? [spareOf(scope)] : [];
+  const statement = claimStatement(options, scope, { limit, bounds });
+  if (isAlone && !options.share) {
     const [rows = []] = await database.commit([statement]);
     const claimed = rows.map(toClaimed);
-    return { claimed, remainder: { ...NOTHING_IN_THE_WAY, isWaiting: claimed.length >= options.limit } };
+    return { claimed, remainder: { ...NOTHING_IN_THE_WAY, isWaiting: claimed.length >= limit } };
   }
-  const statements = [statement, remainderStatement(scope)];
-  const { results, hasRivals } = isUnlimited(scope)
-    ? { results: await database.commit(statements), hasRivals: false }
-    : await commitClaims(database, { owner: options.owner, scopes: [scope] }, { statements });
-  const [claimed = [], remainder = []] = results;
-  return { claimed: claimed.map(toClaimed), remainder: toRemainder(remainder[0]), hasRivals };
+  const statements = [statement, remainderStatement(scope, isPostgres && !isAlone ? othersWork(scope) : undefined)];
+  const [claimed = [], remainder = []] = isAlone
+    ? await database.commit(statements)
+    : await commitClaims(database, { owner, scope, statements });
+  return { claimed: claimed.map(toClaimed), remainder: toRemainder(remainder[0]) };
 }
 
 export interface PartitionClaimOptions extends Omit<ClaimOptions, 'limit' | 'share'> {
@@ -154,17 +157,19 @@ async function claimPartitionsTogether(
   parts: readonly ScopeLimit[],
 ): Promise<Claim[]> {
   const { owner, queueName, limits: whole = UNLIMITED } = options;
+  const scope = { queueName, whole };
+  const isPostgres = database.dialect.name === 'postgres';
   // On SQLite no slot is freed during a commit.
-  const isNoting = database.dialect.hasSettings && !isUnlimited({ queueName, whole });
+  const isNoting = database.dialect.hasSettings && !isUnlimited(scope);
   const total = parts.reduce((sum, { limit }) => sum + limit, 0);
-  const notes = isNoting ? [noteHeadroom({ queueName, whole }, total)] : [];
-  const bound = isNoting ? notedHeadroom(owner) : undefined;
-  const statements = parts.flatMap(({ scope, limit }) => [
-    claimStatement(options, scope, { limit, bound }),
-    remainderStatement(scope),
+  const spare = isPostgres && !options.isInsisting ? [spareOf(scope)] : [];
+  const notes = isNoting ? [noteHeadroom(scope, total, spare)] : [];
+  const bounds = isNoting ? [notedHeadroom(owner)] : [];
+  const statements = parts.flatMap((part) => [
+    claimStatement(options, part.scope, { limit: part.limit, bounds }),
+    remainderStatement(part.scope, isPostgres ? othersWork(part.scope) : undefined),
   ]);
-  const claims = { owner, scopes: parts.map(({ scope }) => scope) };
-  const { results, hasRivals } = await commitClaims(database, claims, { statements: [...notes, ...statements] });
+  const results = await commitClaims(database, { owner, scope, statements: [...notes, ...statements] });
   const [noted] = results.splice(0, notes.length);
   let headroom = noted && Number(noted[0]?.['headroom']);
   return parts.map((_, index) => {
@@ -172,7 +177,7 @@ async function claimPartitionsTogether(
     const remainder = toRemainder(results[1 + 2 * index]?.[0]);
     const hadRoom = headroom === undefined ? remainder.hasRoom : headroom > 0;
     if (headroom !== undefined) headroom -= claimed.length;
-    return { claimed, remainder, hadRoom, hasRivals };
+    return { claimed, remainder, hadRoom };
   });
 }
 
@@ -199,9 +204,8 @@ async function claimOneByOne(database: Database, options: Terms, { scope, limit 
     const workflowID = row['id'] as string;
     const statement = claimStatement({ ...options, share: undefined }, scope, { limit: 1, onlyID: workflowID });
     try {
-      const claims = { owner: options.owner, scopes: [scope] };
-      const { results } = await commitClaims(database, claims, { statements: [statement] });
-      claimed.push(...(results[0] ?? []).map(toClaimed));
+      const [rows = []] = await commitClaims(database, { owner: options.owner, scope, statements: [statement] });
+      claimed.push(...rows.map(toClaimed));
     } catch (cause) {
       if (isLockedOut(cause)) break;
       if (!isDataError(cause)) throw cause;
@@ -229,8 +233,8 @@ interface Picking {
   readonly onlyID?: string;
   /** Skips what others have locked, and locks the rest. */
   readonly isLocking?: boolean;
-  /** Another bound on how many. */
-  readonly bound?: Sql;
+  /** Other bounds on how many. */
+  readonly bounds?: readonly Sql[];
 }
 
 /**

@@ -9,6 +9,7 @@ import type { Slots } from '../../run/slots.js';
 import type { Queue } from './known-queues.run.js';
 import { type ClaimFlight, type ClaimSource, QueueClaims } from './queue-claims.run.js';
 import { QueueState } from './queue-state.run.js';
+import type { Refillable } from './refills.run.js';
 
 /** What there is to claim, and how to claim it. */
 export interface WorkSource extends ClaimSource {
@@ -100,7 +101,9 @@ export class Dispatcher {
       if (partitionKey == null) state.partitions.requestScan();
       else state.partitions.add(partitionKey);
     }
-    this.#announce(state);
+    // Work that waits behind a slot which is left to others does not change whose turn it is. They give no name.
+    if (name !== undefined && state.turns.isLeaving) state.hasBacklog = true;
+    else this.#announce(state);
   }
 
   /** A notification may arrive before the queue, just registered, is known here. */
@@ -123,13 +126,13 @@ export class Dispatcher {
     const state = this.#queues.get(queueName);
     if (!this.#isRunning || !state) notifyPeers(queueName, partitionKey ?? undefined);
     else {
-      if (state.isPartitioned && partitionKey !== null) state.partitions.slotFreed(partitionKey);
+      const isLeft = state.isPartitioned && partitionKey !== null && state.partitions.slotFreed(partitionKey);
       const hasWork = state.isPartitioned ? !state.partitions.isEmpty : state.hasBacklog;
       // A claim in flight may have counted the slot as taken. It claims again if work is left.
       if (hasWork || state.isClaiming) state.hasFreed = true;
-      if (hasWork && !state.isClaiming) this.#announced.add(state);
+      if (hasWork && !state.isClaiming && !state.turns.isLeaving) this.#announced.add(state);
       // A partition that was full may have slots by now, and peers may be waiting for this one.
-      if (!hasWork && state.isPartitioned && state.partitions.hasBlocked) notifyPeers(queueName);
+      if (!hasWork && !isLeft && state.isPartitioned && state.partitions.hasBlocked) notifyPeers(queueName);
     }
     this.#pump();
   }
@@ -153,7 +156,7 @@ export class Dispatcher {
    * The queue, if the slot of a run that ends may go to the next workflow in the same commit. It may if work is left, and if
    * peers do not lack it.
    */
-  findRefillable(queueName: string): Queue | undefined {
+  findRefillable(queueName: string): Refillable | undefined {
     const state = this.#queues.get(queueName);
     if (!this.#isRunning || !state?.hasBacklog || state.isPartitioned) return undefined;
     const { slots, countEngines } = this.#options;
@@ -162,7 +165,7 @@ export class Dispatcher {
     const engines = state.isSharing ? countEngines(queueName) : 1;
     const share = concurrency === null ? Infinity : shareOf(concurrency, engines);
     const runningMax = Math.min(share, workerConcurrency ?? Infinity);
-    return slots.count(queueName) <= runningMax && slots.free >= 0 ? state.queue : undefined;
+    return slots.count(queueName) <= runningMax && slots.free >= 0 ? state : undefined;
   }
 
   /** This process may have capacity for more workflows. */

@@ -1,108 +1,117 @@
-// Claims from a queue that DBOS workers serve, too, and whose limits apply across processes. They do not know our lock. They
-// count what runs in a snapshot, lock the next rows of their version with NOWAIT, and fail if one is locked or was changed
-// since that snapshot. So we lock the rows that they would lock, count only then, and change those rows if we took any.
-// Postgres only.
+// Queues with limits from which other programs claim as well, such as DBOS in another language. They do not know the lock under
+// which we claim, and count what runs in a snapshot. A trigger makes their claims take that lock, and refuses those that have
+// counted before a claim of ours (migration 52). For that, each claim of ours leaves a mark. Postgres only.
 //
-//   they lock, we come     our lock fails, and we retry
-//   we lock, they come     theirs fails, and they retry
-//   they count, we commit  their lock fails: the rows are newer than their snapshot
+//   they claim, we come     our claim waits for the lock, and counts theirs
+//   we claim, they come     theirs fails, and they try again
+//   they count, we commit   theirs fails: the mark is newer than their snapshot
+//
+// They poll, while we hear of a slot as soon as it is free, and would get each. So while their work waits, we start about as
+// many workflows as they do, and then leave a slot for them.
 import { DatabaseStatementError } from '../../kernel/errors/errors.js';
 import type { Limits } from './queue.js';
-import { lock, oneOf, type Sql, sql, table } from '../../kernel/sql/sql.js';
-import { holdsEngineToken } from '../../run/rows/owner-tokens.js';
-import { isEnqueued, unindexed } from '../../run/rows/states.js';
-import type { ClaimRemainder, Scope } from './claim-limits.sql.js';
-
-/** The claims of one commit: all of the same queue. */
-export interface GuardedClaims {
-  readonly owner: string;
-  readonly scopes: readonly Scope[];
-}
+import { nowMs, type Sql, sql, table } from '../../kernel/sql/sql.js';
+import { holdsEngineToken, isOwnedWith } from '../../run/rows/owner-tokens.js';
+import { isEnqueued } from '../../run/rows/states.js';
+import { type ClaimRemainder, inPartition, isScarce, type Scope } from './claim-limits.sql.js';
 
 const workflows = table('workflow_status');
-/** Rows at the head of a queue among which the next ones of each version are sought. */
+const sharedQueues = table('shared_queues');
+const otherVersions = table('other_versions');
+/** How far into a queue to look for their work. */
 const WINDOW = 1000;
-/** Rows of a version that are locked. One would do if none were inserted or cancelled meanwhile. */
-const HEADS = 3;
-/** Their transactions take a few milliseconds. */
+/** How many of the latest starts, of all queues, to look through for theirs. */
+const STARTS_MAX = 5000;
+/** How far ahead to count. */
+const AHEAD_MAX = 1_000_000;
+/** How long a claim waits for one of theirs, which takes a few milliseconds unless its process hangs. */
+export const LOCK_TIMEOUT_MS = 1000;
 const RETRY_MS = 10;
 
-/**
- * Whether workers of DBOS are connected. A subquery without EXISTS is evaluated once, and first. The view would join two
- * more catalogues.
- */
-export const hasForeignWorkers = sql`(
-  SELECT COUNT(*)
-  FROM (
-    SELECT 1
-    FROM pg_catalog.pg_stat_get_activity(NULL) AS a
-    WHERE a.datid = (SELECT d.oid FROM pg_catalog.pg_database AS d WHERE d.datname = current_database())
-      AND a.application_name LIKE 'dbos\\_transact\\_%'
-    LIMIT 1) AS found) > 0`;
+/** Whether other programs have ever used the database. Their sessions do not tell: any name and any pooler is possible. */
+const hasOthers = sql`(SELECT COUNT(*) FROM (SELECT 1 FROM ${otherVersions} LIMIT 1) AS known) > 0`;
 
-/** Encloses the claims' statements, if the queue has limits that DBOS workers count as well. */
-export function guardClaims(claims: GuardedClaims, statements: readonly Sql[]): readonly Sql[] {
-  const [scope] = claims.scopes;
-  if (!scope || (!isLimited(scope.whole) && !isLimited(scope.partition?.limits))) return statements;
-  return [lockHeads(claims.scopes), ...statements, touchHeads(claims)];
-}
-
-function isLimited(limits: Limits | undefined): boolean {
+export function isLimited(limits: Limits | undefined): boolean {
   return limits !== undefined && (limits.concurrency !== null || limits.rate !== null);
 }
 
-function lockHeads(scopes: readonly Scope[]): Sql {
-  return sql`
-    SELECT w.workflow_uuid
-    FROM ${workflows} AS w
-    WHERE ${hasForeignWorkers} AND w.workflow_uuid = ANY (ARRAY(${headsOf(scopes)}))
-    ${lock('nowait', 'w')}`;
+/** Whether work of other programs is among the next in the queue or partition, and not all that waits may start. */
+export function isContended(scope: Scope): Sql {
+  return sql`(
+    CASE WHEN NOT (${hasOthers}) OR NOT ${isScarce(scope)} THEN FALSE ELSE (
+      SELECT COUNT(*)
+      FROM (
+        SELECT 1
+        FROM (
+          SELECT p.application_version AS version, p.application_name AS application
+          FROM ${workflows} AS p
+          WHERE p.queue_name = ${scope.queueName} AND ${isEnqueued('p')} ${inPartition(scope)}
+          ORDER BY p.priority, p.created_at
+          LIMIT ${WINDOW}) AS next
+        JOIN ${otherVersions} AS o ON o.version_name = COALESCE(next.version, (
+          SELECT v.version_name
+          FROM ${table('application_versions')} AS v
+          ORDER BY v.version_timestamp DESC, v.version_id DESC
+          LIMIT 1
+        )) AND (next.application IS NULL OR o.application_name IN ('', next.application))
+        LIMIT 1) AS found
+    ) > 0 END)`;
 }
 
-const isOurs = holdsEngineToken(sql`o.owner_xid`);
+/** How far engines may be ahead of other programs: by half of what a limit of the whole queue allows. */
+function aheadMax({ concurrency, rate }: Limits): number {
+  return Math.max(1, Math.ceil(Math.min(concurrency ?? AHEAD_MAX, rate?.max ?? AHEAD_MAX) / 2));
+}
 
-/** A change that changes nothing: their transactions fail at a row that is newer than their snapshot. */
-function touchHeads({ owner, scopes }: GuardedClaims): Sql {
-  return sql`
-    UPDATE ${workflows}
-    SET priority = priority
-    WHERE ${hasForeignWorkers}
-      AND (
-        SELECT COUNT(*)
-        FROM ${workflows} AS o
-        WHERE o.owner_xid = ${owner} AND o.status = 'PENDING' AND ${isOurs}
-      ) > 0
-      AND workflow_uuid = ANY (ARRAY(${headsOf(scopes)})) AND ${unindexed(sql`status = 'ENQUEUED'`)}`;
+/** How far engines are ahead, by a row `c` of theirs: what others have started since is taken off. */
+function aheadNow(queueName: string): Sql {
+  const started = sql`(
+    SELECT COUNT(*)
+    FROM (
+      SELECT s.queue_name AS queue, s.owner_xid AS owner
+      FROM ${workflows} AS s
+      WHERE s.started_at_epoch_ms IS NOT NULL AND s.started_at_epoch_ms > c.claimed_at
+      ORDER BY s.started_at_epoch_ms DESC
+      LIMIT ${STARTS_MAX}) AS latest
+    WHERE latest.queue = ${queueName} AND NOT ${holdsEngineToken(sql`COALESCE(latest.owner, '')`)})`;
+  return sql`GREATEST(c.ahead - ${started}, 0)`;
 }
 
 /**
- * The next rows of each version, and of each partition if the queue has any: a worker takes those of one version and
- * partition. In the order of idx_workflow_status_in_flight_v2, as theirs: rows of one millisecond come as they were stored.
+ * How many workflows of the queue engines may start before it is the turn of other programs. NULL if none waits, or if the
+ * queue as a whole has no limit.
  */
-function headsOf(scopes: readonly Scope[]): Sql {
-  const { queueName, whole } = scopes[0] as Scope;
-  const keys = scopes.flatMap(({ partition }) => partition?.key ?? []);
-  const isWhole = isLimited(whole) || keys.length === 0;
-  return sql`
-    SELECT unnest((array_agg(first.id ORDER BY first.position))[1:${HEADS}])
-    FROM (
-      SELECT p.*, ROW_NUMBER() OVER () AS position
-      FROM (
-        SELECT p.workflow_uuid AS id, p.application_version AS version, p.queue_partition_key AS partition_key
-        FROM ${workflows} AS p
-        WHERE p.queue_name = ${queueName} AND ${isEnqueued('p')}
-          ${isWhole ? sql`` : sql`AND p.queue_partition_key ${oneOf(keys)}`}
-        ORDER BY p.priority, p.created_at
-        LIMIT ${WINDOW}) AS p) AS first
-    GROUP BY first.version, first.partition_key`;
+export function spareOf({ queueName, whole, ...scope }: Scope): Sql {
+  if (!isLimited(whole)) return sql`CAST(NULL AS BIGINT)`;
+  return sql`(
+    CASE WHEN ${isContended({ queueName, whole, ...scope })} THEN ${aheadMax(whole)} - COALESCE((
+      SELECT ${aheadNow(queueName)} FROM ${sharedQueues} AS c WHERE c.name = ${queueName}
+    ), 0) END)`;
 }
 
-/** Another session holds a row that the claim has to lock. */
+/** Their work, as columns for `toOthersWork`. */
+export function othersWork(scope: Scope): Sql {
+  return sql`CASE WHEN ${isContended(scope)} THEN 1 ELSE 0 END AS is_contended, ${spareOf(scope)} AS spare`;
+}
+
+/** The mark of a claim that got something, as the last statement of its commit. */
+export function markClaims(owner: string, { queueName, whole }: Scope): Sql {
+  const max = aheadMax(whole);
+  return sql`
+    INSERT INTO ${sharedQueues} AS c (name, ahead, claimed_at)
+    SELECT ${queueName}, CASE WHEN taken.n > ${max} THEN ${max} ELSE taken.n END, ${nowMs}
+    FROM (SELECT COUNT(*) AS n FROM ${workflows} WHERE ${isOwnedWith(owner)}) AS taken
+    WHERE taken.n > 0 AND ${hasOthers}
+    ON CONFLICT (name) DO UPDATE
+    SET ahead = LEAST(${max}, EXCLUDED.ahead + ${aheadNow(queueName)}), claimed_at = EXCLUDED.claimed_at`;
+}
+
+/** The claim has waited too long for one of another program. */
 export function isLockedOut(error: unknown): boolean {
   return error instanceof DatabaseStatementError && error.sqlState === '55P03';
 }
 
-/** What a claim leaves that was locked out: everything, for a moment. */
+/** What a claim leaves that was locked out: it reports work as waiting, to be tried again soon. */
 export function remainderAfterLockout(): ClaimRemainder {
   const waitMs = RETRY_MS * (0.5 + Math.random());
   return { isWaiting: true, hasRoom: false, waitMs, hasPartitionRoom: true, partitionWaitMs: null };

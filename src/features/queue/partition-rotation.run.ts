@@ -4,18 +4,29 @@
 //   ready ──the queue was full──► ready, in front
 //   ready ──got nothing, and could have──► ready, at the end, once
 //   ready ──its own limit is reached──► blocked ──one of its runs has ended, or its rate limit allows──► ready
+//                                               ──the same, and work of other programs waits──► ready, a random time later
 //   ready ──nothing waits, or nothing that this engine can run──► forgotten
 import type { Clock, Timer } from '../../kernel/base/clock.js';
 import type { ClaimRemainder } from './claim-limits.sql.js';
 
 /** Partitions per scan. */
 export const SCAN_MAX = 1000;
+/** How long a slot may be left to other programs, in polls, which may be late: most of them come in time. */
+const POLLS = 2;
+const LEAVE_MAX_MIN_MS = 60;
 /** Partitions to remember. More are found by a scan. */
 const READY_MAX = 2 * SCAN_MAX;
 
+interface Blocked {
+  /** Until when the partition stays blocked, whatever happens. */
+  readonly timer?: Timer;
+  /** Whether work of other programs waits in the partition. They poll, so they get a slot only if it is left to them. */
+  readonly isContended?: boolean;
+}
+
 export class PartitionRotation {
   readonly #ready = new Set<string>();
-  readonly #blocked = new Map<string, Timer | undefined>();
+  readonly #blocked = new Map<string, Blocked>();
   /** The partitions of the claim in flight, and whether one of their runs has ended since it started. */
   readonly #claiming = new Map<string, boolean>();
   /** Partitions whose last claim got nothing although they had slots. */
@@ -25,8 +36,10 @@ export class PartitionRotation {
 
   constructor(
     readonly clock: Clock,
-    /** A rate limit allows claims from a partition again. */
+    /** A partition is no longer blocked. */
     readonly onReady: () => void,
+    /** How often other programs poll. */
+    readonly pollMs: () => number,
   ) {}
 
   get readyCount(): number {
@@ -71,17 +84,29 @@ export class PartitionRotation {
   add(key: string): void {
     // Notifications may name any number of partitions. A scan finds those that exist.
     if (this.#ready.size >= READY_MAX && !this.#ready.has(key)) this.#scanAfter ??= '';
-    else if (this.#blocked.get(key) === undefined) this.#unblock(key);
+    else if (this.#blocked.get(key)?.timer === undefined) this.#unblock(key);
   }
 
-  /** A run of the partition has ended. */
-  slotFreed(key: string): void {
-    if (this.#blocked.has(key)) this.#unblock(key);
+  /** A run of the partition has ended. True if its slot is left to other programs for a moment. */
+  slotFreed(key: string): boolean {
+    const blocked = this.#blocked.get(key);
+    if (blocked?.isContended) this.#blockFor(key, Math.random() * Math.max(POLLS * this.pollMs(), LEAVE_MAX_MIN_MS));
+    else if (blocked) this.#unblock(key);
     else if (this.#claiming.has(key)) this.#claiming.set(key, true);
+    return blocked?.isContended === true;
+  }
+
+  #blockFor(key: string, delayMs: number): void {
+    this.#blocked.get(key)?.timer?.cancel();
+    const timer = this.clock.after(delayMs, () => {
+      this.#unblock(key);
+      this.onReady();
+    });
+    this.#blocked.set(key, { timer });
   }
 
   #unblock(key: string): void {
-    this.#blocked.get(key)?.cancel();
+    this.#blocked.get(key)?.timer?.cancel();
     this.#blocked.delete(key);
     this.#ready.add(key);
   }
@@ -109,13 +134,13 @@ export class PartitionRotation {
   }
 
   /** The partition is at a limit of this process. */
-  block(key: string): void {
+  block(key: string, isContended = false): void {
     this.#claiming.delete(key);
-    if (!this.#ready.has(key)) this.#blocked.set(key, undefined);
+    if (!this.#ready.has(key)) this.#blocked.set(key, { isContended });
   }
 
   /** Where a partition goes after its turn. */
-  settle(key: string, taken: number, { isWaiting, hasPartitionRoom, partitionWaitMs }: ClaimRemainder): void {
+  settle(key: string, taken: number, { isWaiting, hasPartitionRoom, partitionWaitMs, others }: ClaimRemainder): void {
     const wasFreed = this.#claiming.get(key) === true;
     const gotNothingBefore = this.#gotNothing.delete(key);
     const wasAnnounced = this.#ready.delete(key);
@@ -128,18 +153,12 @@ export class PartitionRotation {
       if (taken === 0 && gotNothingBefore) return;
       if (taken === 0) this.#gotNothing.add(key);
       this.#ready.add(key);
-    } else if (partitionWaitMs === null) this.block(key);
-    else {
-      const timer = this.clock.after(partitionWaitMs, () => {
-        this.slotFreed(key);
-        this.onReady();
-      });
-      this.#blocked.set(key, timer);
-    }
+    } else if (partitionWaitMs === null) this.block(key, others?.spare === null);
+    else this.#blockFor(key, partitionWaitMs);
   }
 
   stop(): void {
-    for (const timer of this.#blocked.values()) timer?.cancel();
+    for (const { timer } of this.#blocked.values()) timer?.cancel();
     this.#blocked.clear();
     this.#claiming.clear();
     this.#gotNothing.clear();

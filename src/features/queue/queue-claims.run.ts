@@ -1,6 +1,6 @@
 // One claim from a queue, whole or by partition: how much to claim, and what to do next given what was left.
-import { isUnlimited, type Limits } from './queue.js';
-import type { ClaimRemainder, Share } from './claim-limits.sql.js';
+import { isUnlimited } from './queue.js';
+import type { Share } from './claim-limits.sql.js';
 import type { ClaimResult, NewClaim } from './claims.run.js';
 import type { Slots } from '../../run/slots.js';
 import type { Queue } from './known-queues.run.js';
@@ -9,13 +9,25 @@ import type { QueueState } from './queue-state.run.js';
 
 export interface ClaimSource {
   /** Claims at most `limit` workflows from the queue. */
-  claim(queue: Queue, limit: number, share: Share | undefined): Promise<NewClaim>;
+  claim(queue: Queue, limit: number, manner: ClaimManner): Promise<NewClaim>;
   /** Claims from several partitions of the queue and starts to run what it gets. */
-  claimPartitions(queue: Queue, partitions: readonly PartitionLimit[]): Promise<readonly ClaimResult[]>;
+  claimPartitions(
+    queue: Queue,
+    partitions: readonly PartitionLimit[],
+    manner: ClaimManner,
+  ): Promise<readonly ClaimResult[]>;
   /** Partitions with waiting workflows, after a key. */
   findPartitions(queueName: string, after: string, limit: number): Promise<string[]>;
   /** How many workflows of the queue run, in all processes. */
   countRunning(queueName: string): Promise<number>;
+}
+
+/** What a claim leaves to peers and to other programs. */
+export interface ClaimManner {
+  /** Limits the claim to an even share of the queue. */
+  readonly share?: Share | undefined;
+  /** Takes slots that it is the turn of other programs to take. */
+  readonly isInsisting: boolean;
 }
 
 export interface PartitionLimit {
@@ -44,8 +56,6 @@ export interface ClaimFlight {
 
 /** Partitions claimed from in one commit. */
 const PARTITIONS_MAX = 64;
-/** Beside workers of DBOS, a claim at a rate limit is late by this part of its period at most. */
-const PAUSE_PART = 4;
 /** Partitions offered to peers one by one. For more, they scan. */
 const OFFERED_MAX = 8;
 
@@ -74,10 +84,8 @@ export class QueueClaims {
     state.hasFreed = false;
     const names = state.takeNames();
     const share = isSharing ? { engines, running: slots.count(queue.name) } : undefined;
-    const claim = await source.claim(queue, limit, share);
+    const { taken, left, begin } = await source.claim(queue, limit, { share, isInsisting: state.turns.isInsisting });
     flight.onAnswer();
-    const { taken, begin } = claim;
-    const left = besideRivals(queue, claim);
     // In the order of the queue, and no more than two claims in memory.
     await state.beginning;
     // The limits may have changed meanwhile.
@@ -94,7 +102,9 @@ export class QueueClaims {
     await begin();
     state.settle(taken, isSharing, left);
     if (taken > 0 && !left.isWaiting) this.#options.reportClaimed(queue.name, names);
+    const turnMs = state.turns.noteClaim(taken, left, queue.pollMs);
     if (!left.isWaiting) return false;
+    if (turnMs !== undefined) return state.leave(turnMs);
     if (taken >= limit || state.hasFreed) return true;
     if (left.waitMs !== null) state.retryAfter(left.waitMs);
     else if (left.hasRoom) {
@@ -133,10 +143,9 @@ export class QueueClaims {
     return this.#continueRotation(state, { results, engines });
   }
 
-  async #claimChosen({ queue, partitions }: QueueState, chosen: readonly PartitionLimit[]) {
+  async #claimChosen({ queue, partitions, turns }: QueueState, chosen: readonly PartitionLimit[]) {
     try {
-      const results = await this.#options.source.claimPartitions(queue, chosen);
-      return results.map((result) => ({ ...result, left: besideRivals(queue, result) }));
+      return await this.#options.source.claimPartitions(queue, chosen, { isInsisting: turns.isInsisting });
     } catch (error) {
       partitions.putBack(chosen.map(({ key }) => key));
       throw error;
@@ -174,7 +183,9 @@ export class QueueClaims {
     const last = results.at(-1)?.left;
     const taken = results.reduce((sum, result) => sum + result.taken, 0);
     state.settle(taken, engines > 1, { isWaiting: !partitions.isEmpty, hasRoom: last?.hasRoom ?? true });
+    const turnMs = last && state.turns.noteClaim(taken, last, state.queue.pollMs);
     if (partitions.isEmpty) return false;
+    if (turnMs !== undefined) return state.leave(turnMs);
     if (state.hasFreed) return true;
     if (last && last.waitMs !== null) state.retryAfter(last.waitMs);
     // The queue as a whole is full: it is announced again when a run of any partition ends.
@@ -229,19 +240,4 @@ export class QueueClaims {
       return [];
     });
   }
-}
-
-/**
- * What a claim left, with longer waits for rate limits beside workers of DBOS, which look at intervals. They would find the
- * limit exhausted each time if this engine claimed at the very moment it allows more.
- */
-function besideRivals({ pollMs, limits }: Queue, { left, hasRivals }: ClaimResult): ClaimRemainder {
-  if (!hasRivals) return left;
-  const longer = (waitMs: number | null, rate: Limits['rate'] | undefined): number | null =>
-    waitMs === null || !rate ? waitMs : waitMs + Math.random() * Math.min(pollMs, rate.periodMs / PAUSE_PART);
-  return {
-    ...left,
-    waitMs: longer(left.waitMs, limits.whole.rate),
-    partitionWaitMs: longer(left.partitionWaitMs, limits.partition?.rate),
-  };
 }

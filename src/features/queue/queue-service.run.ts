@@ -88,10 +88,9 @@ export class QueueService {
 
   #createRefills(runs: Runs, claims: Claims): Refills {
     return new Refills({
-      clock: this.#runtime.clock,
       slots: runs.slots,
       findQueue: (queueName) => this.#dispatcher.findRefillable(queueName),
-      newTerms: (queue) => claims.newTerms(queue),
+      newTerms: (queue, isInsisting) => claims.newTerms(queue, isInsisting),
       launch: (claimed, standing, options) => claims.launch(claimed, standing, options),
       handBack: (owner) => claims.handBack(owner),
       onLost: (queueName) => this.#dispatcher.slotFreed(queueName, null),
@@ -106,8 +105,8 @@ export class QueueService {
       source: {
         findWork: () => this.#findWork(),
         pollMs: () => (hasPush ? POLL_MS : Math.min(...this.known.served.map((queue) => queue.pollMs))),
-        claim: (queue, limit, share) => claims.claim(queue, limit, share),
-        claimPartitions: (queue, partitions) => claims.claimPartitions(queue, partitions),
+        claim: (queue, limit, manner) => claims.claim(queue, limit, manner),
+        claimPartitions: (queue, partitions, manner) => claims.claimPartitions(queue, partitions, manner),
         findPartitions: (queueName, after, limit) => claims.findPartitions(queueName, after, limit),
         countRunning: (queueName) => claims.countRunning(queueName),
       },

@@ -3,6 +3,7 @@ import type { Clock, Timer } from '../../kernel/base/clock.js';
 import type { ClaimRemainder } from './claim-limits.sql.js';
 import { PartitionRotation } from './partition-rotation.run.js';
 import type { Queue } from './known-queues.run.js';
+import { Turns } from './turns.run.js';
 
 /** How long peers get to claim their share. */
 const YIELD_MS = 75;
@@ -20,6 +21,7 @@ const NO_NAMES: readonly string[] = [];
 export class QueueState {
   queue: Queue;
   readonly partitions: PartitionRotation;
+  readonly turns: Turns;
   isClaiming = false;
   /** The claim before the one in flight, if that was made before its workflows had begun. */
   beginning: Promise<void> | undefined;
@@ -45,7 +47,12 @@ export class QueueState {
     this.queue = queue;
     this.#clock = clock;
     this.#announce = announce;
-    this.partitions = new PartitionRotation(clock, () => announce(this));
+    this.partitions = new PartitionRotation(
+      clock,
+      () => announce(this),
+      () => this.queue.pollMs,
+    );
+    this.turns = new Turns(clock);
   }
 
   get isPartitioned(): boolean {
@@ -83,6 +90,12 @@ export class QueueState {
       this.#announce(this);
     });
     this.#timer = { at, timer };
+  }
+
+  /** Leaves slots to other programs for so long. True if that is over. */
+  leave(ms: number): boolean {
+    if (ms > 0) this.retryAfter(ms);
+    return ms === 0;
   }
 
   /** Leaves the rest to peers for a moment. After that, the first to claim gets it. */

@@ -1,6 +1,6 @@
 // Refills: where a queue has work left, the commit that records the outcome of one of its runs also claims the next workflow.
-import type { Clock } from '../../kernel/base/clock.js';
 import { deferred } from '../../kernel/base/deferred.js';
+import type { OthersWork } from './claim-limits.sql.js';
 import type { Claimed } from './claims.sql.js';
 import type { Refill, RefillTerms } from './refills.sql.js';
 import type { Standing } from '../liveness/lease.run.js';
@@ -8,13 +8,13 @@ import type { Run } from '../../run/run.js';
 import type { Slots } from '../../run/slots.js';
 import type { LaunchOptions, RefillClaim } from './claims.run.js';
 import type { Queue } from './known-queues.run.js';
+import type { Turns } from './turns.run.js';
 
 export interface RefillsOptions {
-  readonly clock: Clock;
   readonly slots: Slots;
   /** The queue, if a run of it that ends may be followed by the next workflow here. */
-  findQueue(queueName: string): Queue | undefined;
-  newTerms(queue: Queue): RefillClaim;
+  findQueue(queueName: string): Refillable | undefined;
+  newTerms(queue: Queue, isInsisting: boolean): RefillClaim;
   /** Runs claimed workflows, and returns how many run. If that fails, hands them back. */
   launch(claimed: readonly Claimed[], standing: Standing, options: LaunchOptions): Promise<number>;
   /** Hands back what was claimed with a token. */
@@ -23,12 +23,20 @@ export interface RefillsOptions {
   onLost(queueName: string): void;
 }
 
-interface RefillOptions extends RefillClaim {
-  readonly looksForForeign: boolean;
+/** A queue of which slots may be passed on, and whose turn it is to take them. */
+export interface Refillable {
+  readonly queue: Queue;
+  readonly turns: Turns;
 }
 
-/** How often to look for DBOS workers. One that has just connected waits as long. */
-const FOREIGN_LOOK_MS = 1000;
+interface RefillOptions extends RefillClaim {
+  readonly run: Run;
+  readonly turns: Turns;
+  readonly looks: boolean;
+}
+
+/** How often to look for work of other programs, which waits as long for its first slot. */
+const LOOK_MS = 1000;
 
 /**
  *   offered ──► in a commit ──► ended: filled or not
@@ -36,19 +44,21 @@ const FOREIGN_LOOK_MS = 1000;
  */
 class QueueRefill implements Refill {
   readonly terms: RefillTerms;
-  readonly looksForForeign: boolean;
+  readonly looks: boolean;
   readonly #run: Run;
+  readonly #turns: Turns;
   readonly #claim: RefillClaim;
   readonly #refills: Refills;
   readonly #over = deferred<void>();
   #state: 'offered' | 'begun' | 'withdrawn' = 'offered';
   #isFilled = false;
 
-  constructor(refills: Refills, run: Run, { looksForForeign, ...claim }: RefillOptions) {
+  constructor(refills: Refills, { run, turns, looks, ...claim }: RefillOptions) {
     this.#refills = refills;
     this.#run = run;
+    this.#turns = turns;
+    this.looks = looks;
     this.terms = claim.terms;
-    this.looksForForeign = looksForForeign;
     this.#claim = claim;
   }
 
@@ -73,8 +83,8 @@ class QueueRefill implements Refill {
     this.#refills.launch(claimed, this.#claim);
   }
 
-  noteForeign(areConnected: boolean): void {
-    this.#refills.areForeignConnected = areConnected;
+  noteOthers(others: OthersWork | undefined): void {
+    this.#turns.note(others);
   }
 
   handBack(): void {
@@ -94,10 +104,6 @@ export class Refills {
   /** What has been claimed and is about to run. */
   readonly #launches = new Set<Promise<void>>();
 
-  /** As of the last look. */
-  areForeignConnected = false;
-  #lookedAt = -Infinity;
-
   constructor(options: RefillsOptions) {
     this.#options = options;
   }
@@ -106,13 +112,12 @@ export class Refills {
   offer(run: Run): Refill | undefined {
     const { queueName } = run;
     if (queueName === null || this.#offered.has(run)) return this.#offered.get(run);
-    const { clock } = this.#options;
-    const looksForForeign = clock.monotonic() - this.#lookedAt >= FOREIGN_LOOK_MS;
-    if (this.areForeignConnected && !looksForForeign) return undefined;
-    const queue = this.#options.findQueue(queueName);
-    if (!queue) return undefined;
-    if (looksForForeign) this.#lookedAt = clock.monotonic();
-    const refill = new QueueRefill(this, run, { ...this.#options.newTerms(queue), looksForForeign });
+    const found = this.#options.findQueue(queueName);
+    if (!found) return undefined;
+    const { queue, turns } = found;
+    const looks = turns.shouldLook(LOOK_MS);
+    if (turns.isSharing && !looks) return undefined;
+    const refill = new QueueRefill(this, { run, turns, looks, ...this.#options.newTerms(queue, turns.isInsisting) });
     this.#offered.set(run, refill);
     return refill;
   }

@@ -5,15 +5,16 @@ import { rows, type Sql, sql, table } from '../../kernel/sql/sql.js';
 import type { Owned } from '../../run/rows/lifecycle.js';
 import { unindexed } from '../../run/rows/states.js';
 import { type Claimed, type ClaimOptions, claimStatement } from './claims.sql.js';
-import { hasForeignWorkers } from './foreign-claims.sql.js';
+import type { OthersWork, Scope } from './claim-limits.sql.js';
+import { isContended, othersWork } from './foreign-claims.sql.js';
 
 export type RefillTerms = Omit<ClaimOptions, 'limit' | 'share'>;
 
 /** What is to get the slot of a run when its outcome is recorded. */
 export interface Refill {
   readonly terms: RefillTerms;
-  /** Whether to look for DBOS workers, which get a slot only when one is free. If there are any, nothing is claimed. */
-  readonly looksForForeign: boolean;
+  /** Whether to look for work of other programs. If some waits, nothing is claimed. */
+  readonly looks: boolean;
   /**
    * True once, and false if it was withdrawn. A commit that is repeated may have taken effect the first time: the runs have
    * ended, and their slots may have been filled.
@@ -23,7 +24,8 @@ export interface Refill {
   end(isFilled: boolean): void;
   /** Runs what a commit has claimed under these terms. */
   launch(claimed: readonly Claimed[]): void;
-  noteForeign(areConnected: boolean): void;
+  /** What a look has found. */
+  noteOthers(others: OthersWork | undefined): void;
   /** Hands back what a commit of unknown outcome may have claimed under these terms. */
   handBack(): void;
 }
@@ -35,19 +37,23 @@ const endedColumns = [
 
 /**
  * Claims at most as many workflows as the runs that have recorded an outcome. To follow the statement that records it.
- * `looksForForeign`: and none if DBOS workers are connected.
+ * `looks`: and none if work of other programs waits, which get a slot only when one is free.
  */
-export function refillStatement(terms: RefillTerms, runs: readonly Owned[], looksForForeign: boolean): Sql {
-  const scope = { queueName: terms.queueName, whole: terms.limits ?? UNLIMITED };
+export function refillStatement(terms: RefillTerms, runs: readonly Owned[], looks: boolean): Sql {
+  const scope = scopeOf(terms);
   const ended = countEnded(runs);
-  return claimStatement(terms, scope, { limit: runs.length, bound: looksForForeign ? unlessForeign(ended) : ended });
+  const bound = looks && !terms.isInsisting ? sql`CASE WHEN ${isContended(scope)} THEN 0 ELSE ${ended} END` : ended;
+  return claimStatement(terms, scope, { limit: runs.length, bounds: [bound] });
 }
 
-function unlessForeign(bound: Sql): Sql {
-  return sql`CASE WHEN ${hasForeignWorkers} THEN 0 ELSE ${bound} END`;
+/** Looks for work of other programs. */
+export function othersStatement(terms: RefillTerms): Sql {
+  return sql`SELECT ${othersWork(scopeOf(terms))}`;
 }
 
-export const foreignStatement = sql`SELECT CASE WHEN ${hasForeignWorkers} THEN 1 ELSE 0 END AS are_connected`;
+function scopeOf({ queueName, limits = UNLIMITED }: RefillTerms): Scope {
+  return { queueName, whole: limits };
+}
 
 function countEnded(runs: readonly Owned[]): Sql {
   const values = runs.map(({ workflowID, owner }) => [workflowID, owner]);

@@ -135,7 +135,7 @@ export function postgresDialect(options: PostgresDialectOptions): Dialect {
       if (mode === 'skip-keyed') return `FOR UPDATE ${of}${skip}`;
       // FOR UPDATE conflicts with the key lock of a message being sent to the row, and would skip it.
       if (mode === 'skip') return `FOR NO KEY UPDATE ${of}${skip}`;
-      return mode === 'nowait' ? `FOR NO KEY UPDATE ${of} NOWAIT` : `FOR UPDATE ${of}`;
+      return `FOR UPDATE ${of}`;
     },
   };
   return dialect;

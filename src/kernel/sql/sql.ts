@@ -21,7 +21,7 @@ export interface RowColumn {
 export type Rows = readonly (readonly Value[])[];
 
 /** `skip-keyed` also skips, and keeps out, commits that insert rows with a foreign key to the row. */
-export type LockMode = 'share' | 'update' | 'skip' | 'skip-keyed' | 'nowait';
+export type LockMode = 'share' | 'update' | 'skip' | 'skip-keyed';
 
 /** Builds the text of a statement. */
 export interface TextWriter {
@@ -274,7 +274,7 @@ export function rows(alias: string, columns: readonly RowColumn[], data: Rows): 
   };
 }
 
-/** Locks the selected rows of the table `alias`: `FOR SHARE`, `FOR UPDATE`, or an update lock with SKIP LOCKED or NOWAIT. */
+/** Locks the selected rows of the table `alias`: `FOR SHARE`, `FOR UPDATE`, or an update lock with SKIP LOCKED. */
 export function lock(mode: LockMode, alias: string): Token {
   return {
     shape: `lock:${mode}:${alias};`,

@@ -1,9 +1,10 @@
 // The refills of one commit: for each queue whose runs it ends, one claim for their slots.
 import type { Dialect, Sql } from '../../kernel/sql/sql.js';
 import type { Database, Row } from '../../database/database.js';
+import { toOthersWork } from '../../features/queue/claim-limits.sql.js';
 import { lockRefill } from '../../features/queue/claim-lock.sql.js';
 import { compareClaimOrder, toClaimed } from '../../features/queue/claims.sql.js';
-import { foreignStatement, type Refill, refillStatement } from '../../features/queue/refills.sql.js';
+import { othersStatement, type Refill, refillStatement } from '../../features/queue/refills.sql.js';
 import type { Owned } from '../rows/lifecycle.js';
 
 interface Ending {
@@ -15,7 +16,7 @@ interface Ending {
 interface Begun {
   readonly endings: readonly [Ending, ...Ending[]];
   /** The indexes of the statements. */
-  readonly foreign: number | undefined;
+  readonly look: number | undefined;
   readonly claim: number;
 }
 
@@ -45,11 +46,11 @@ export class RefillPart {
 
   /** The commit has ended, with the rows of each statement. */
   end(results: readonly (readonly Row[])[]): void {
-    for (const { endings, foreign, claim } of this.#begun) {
+    for (const { endings, look, claim } of this.#begun) {
       const [{ refill }] = endings;
       // RETURNING guarantees no order.
       const claimed = (results[claim] ?? []).map(toClaimed).sort((a, b) => compareClaimOrder(a.workflow, b.workflow));
-      if (foreign !== undefined) refill.noteForeign(results[foreign]?.[0]?.['are_connected'] === 1);
+      if (look !== undefined) refill.noteOthers(toOthersWork(results[look]?.[0]));
       endings.forEach((ending, index) => ending.refill.end(index < claimed.length));
       if (claimed.length > 0) refill.launch(claimed);
     }
@@ -68,11 +69,11 @@ export class RefillPart {
 function claimFor(endings: Begun['endings'], statements: Sql[], dialect: Dialect): Begun {
   const { terms } = endings[0].refill;
   const isPostgres = dialect.name === 'postgres';
-  const looks = isPostgres && endings.some(({ refill }) => refill.looksForForeign);
+  const looks = isPostgres && endings.some(({ refill }) => refill.looks);
   const add = (statement: Sql): number => statements.push(statement) - 1;
   // For pauses: once a queue is paused, nothing of it is claimed.
   if (isPostgres) add(lockRefill(terms.queueName));
-  const foreign = looks ? add(foreignStatement) : undefined;
+  const look = looks ? add(othersStatement(terms)) : undefined;
   const runs = endings.map(({ run }) => run);
-  return { endings, foreign, claim: add(refillStatement(terms, runs, looks)) };
+  return { endings, look, claim: add(refillStatement(terms, runs, looks)) };
 }

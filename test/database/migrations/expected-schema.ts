@@ -238,6 +238,11 @@ export const POSTGRES_SCHEMA: Catalog = {
     'journal_epochs.after_seq bigint not null',
     'journal_epochs.cluster text not null',
     'journal_epochs.epoch integer not null',
+    'other_versions.application_name text not null',
+    'other_versions.version_name text not null',
+    'shared_queues.ahead integer not null default',
+    'shared_queues.claimed_at bigint not null default',
+    'shared_queues.name text not null',
     'workflow_status.attributes jsonb',
     'parked_wakes.wait_key text not null',
     'workflow_status.has_parked_waiter boolean',
@@ -247,6 +252,8 @@ export const POSTGRES_SCHEMA: Catalog = {
     'fenced_sessions (session_key)',
     'journal (xid, seq)',
     'journal_epochs (epoch)',
+    'other_versions (version_name, application_name)',
+    'shared_queues (name)',
   ].sort(),
   uniqueKeys: UNIQUE_KEYS,
   foreignKeys: FOREIGN_KEYS,
@@ -288,6 +295,7 @@ export const POSTGRES_SCHEMA: Catalog = {
   triggers: lines(`
   CREATE CONSTRAINT TRIGGER everstep_wake_at_commit AFTER INSERT ON parked_wakes DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION everstep_wake_at_commit()
   CREATE TRIGGER dbos_notifications_trigger AFTER INSERT ON notifications FOR EACH ROW EXECUTE FUNCTION notifications_function()
+  CREATE TRIGGER everstep_claim_checked BEFORE UPDATE OF status ON workflow_status FOR EACH ROW WHEN (((old.status = 'ENQUEUED'::text) AND (new.status = 'PENDING'::text) AND (new.queue_name IS NOT NULL) AND (current_setting('everstep.quiet'::text, true) IS DISTINCT FROM 'on'::text))) EXECUTE FUNCTION everstep_check_claim()
   CREATE TRIGGER everstep_end_waits AFTER UPDATE ON workflow_status FOR EACH ROW WHEN (((old.status = 'DELAYED'::text) AND (new.status <> 'DELAYED'::text) AND (old.owner_xid ~~ '%.%'::text))) EXECUTE FUNCTION everstep_end_waits()
   CREATE TRIGGER everstep_fork_journaled AFTER INSERT ON workflow_status FOR EACH ROW WHEN ((new.forked_from IS NOT NULL)) EXECUTE FUNCTION everstep_journal_fork()
   CREATE TRIGGER everstep_journal_deleted AFTER DELETE ON workflow_status FOR EACH ROW EXECUTE FUNCTION everstep_journal_follow()
@@ -295,6 +303,7 @@ export const POSTGRES_SCHEMA: Catalog = {
   CREATE TRIGGER everstep_journal_not_truncated BEFORE TRUNCATE ON journal FOR EACH STATEMENT EXECUTE FUNCTION everstep_guard_journal()
   CREATE TRIGGER everstep_journal_renamed AFTER UPDATE OF workflow_uuid ON workflow_status FOR EACH ROW WHEN ((old.workflow_uuid <> new.workflow_uuid)) EXECUTE FUNCTION everstep_journal_follow()
   CREATE TRIGGER everstep_journal_truncated AFTER TRUNCATE ON workflow_status FOR EACH STATEMENT EXECUTE FUNCTION everstep_journal_follow()
+  CREATE TRIGGER everstep_other_version_noted BEFORE INSERT OR UPDATE ON application_versions FOR EACH ROW WHEN ((current_setting('everstep.quiet'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION everstep_note_other_version()
   CREATE TRIGGER everstep_queues_changed AFTER INSERT OR DELETE OR UPDATE ON queues FOR EACH STATEMENT WHEN ((current_setting('everstep.quiet'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION everstep_notify_of_queues()
   CREATE TRIGGER everstep_schedule_changed AFTER INSERT OR DELETE OR UPDATE OF schedule_id, schedule_name, workflow_name, workflow_class_name, schedule, status, context, automatic_backfill, cron_timezone, queue_name, application_name ON workflow_schedules FOR EACH ROW WHEN ((current_setting('everstep.quiet'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION everstep_notify_of_schedule()
   CREATE TRIGGER everstep_step_checked AFTER INSERT OR UPDATE OF workflow_uuid ON operation_outputs FOR EACH ROW WHEN (((current_setting('everstep.quiet'::text, true) IS DISTINCT FROM 'on'::text) AND (current_setting('everstep.checked'::text, true) IS DISTINCT FROM new.workflow_uuid))) EXECUTE FUNCTION everstep_check_step()
@@ -319,6 +328,7 @@ export const POSTGRES_SCHEMA: Catalog = {
       'authenticated_roles text DEFAULT NULL::text, delay_until_epoch_ms bigint DEFAULT NULL::bigint, ' +
       'application_name text DEFAULT NULL::text' +
       ') search_path=pg_catalog, pg_temp',
+    'everstep_check_claim() search_path=pg_catalog, pg_temp;enable_seqscan=off',
     'everstep_check_step() search_path=pg_catalog, pg_temp;enable_seqscan=off',
     'everstep_create_history() search_path=pg_catalog, pg_temp',
     'everstep_delete_execution() search_path=pg_catalog, pg_temp',
@@ -328,6 +338,7 @@ export const POSTGRES_SCHEMA: Catalog = {
     'everstep_journal_follow() search_path=pg_catalog, pg_temp;enable_seqscan=off',
     'everstep_journal_fork() search_path=pg_catalog, pg_temp',
     'everstep_json(value text) search_path=pg_catalog, pg_temp',
+    'everstep_note_other_version() search_path=pg_catalog, pg_temp;lock_timeout=500ms',
     'everstep_notify_of_queues() search_path=pg_catalog, pg_temp',
     'everstep_notify_of_schedule() search_path=pg_catalog, pg_temp',
     'everstep_notify_of_workflow() search_path=pg_catalog, pg_temp',

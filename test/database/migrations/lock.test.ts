@@ -32,7 +32,8 @@ async function openMany(dialect: TestDialect, url: string): Promise<Database[]> 
 
 /** A server that knows no advisory locks. */
 function refuseLocks(statement: string): void {
-  if (statement.includes('advisory')) {
+  // The body of a function is not looked at before it runs.
+  if (statement.includes('advisory') && !statement.includes('CREATE OR REPLACE FUNCTION')) {
     throw new DatabaseStatementError('function does not exist', { sqlState: '42883' });
   }
 }

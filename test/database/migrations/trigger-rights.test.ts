@@ -11,11 +11,13 @@ import { connect, createRole } from './setup.js';
 const FOR_ALL = ['enqueue_workflow', 'everstep_create_history', 'everstep_json', 'send_message'];
 /** Run with the rights of their owner, each for triggers of one table. */
 const DEFINERS = {
+  everstep_check_claim: 'workflow_status',
   everstep_check_step: 'operation_outputs',
   everstep_end_waits: 'workflow_status',
   everstep_journal_change: 'workflow_status',
   everstep_journal_follow: 'workflow_status',
   everstep_journal_fork: 'workflow_status',
+  everstep_note_other_version: 'application_versions',
   everstep_wake_at_commit: 'parked_wakes',
   everstep_wake_event_readers: 'workflow_events',
   everstep_wake_receivers: 'notifications',

@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { deferred } from '../../../src/kernel/base/deferred.js';
 import { silentLogger } from '../../../src/kernel/base/log.js';
 import { Dispatcher, type DispatcherOptions, type WorkSource } from '../../../src/features/queue/dispatcher.run.js';
@@ -325,21 +325,34 @@ describe('a dispatcher', () => {
     await dispatcher.stop();
   });
 
-  test('leaves workers of DBOS a moment to claim first when a rate limit lets go', async () => {
-    vi.spyOn(Math, 'random').mockReturnValue(0.5);
-    onTestFinished(() => void vi.restoreAllMocks());
+  test('leaves a slot to other programs when it is their turn, whatever engines announce meanwhile', async () => {
     const { clock, dispatcher, claims } = await setup([], {
-      findWork: async () => ({ queues: [queueOf('a', { rate: { max: 1, periodMs: 2000 } })], waiting: [] }),
+      findWork: async () => ({ queues: [queueOf('a', { concurrency: 1 })], waiting: [] }),
     });
     dispatcher.wake('a');
-    const left = { ...NOTHING_LEFT, isWaiting: true, hasRoom: false, waitMs: 700 };
-    claims[0]?.end({ taken: 1, left, hasRivals: true });
+    claims[0]?.end({ taken: 0, left: { ...NOTHING_LEFT, isWaiting: true, others: { spare: 0 } } });
     await turns();
 
-    // A quarter of the period at most.
-    clock.advance(949);
+    dispatcher.wake('a', null, 'enqueued by an engine');
+    dispatcher.slotFreed('a', null);
+    clock.advance(1499);
     expect(claims).toHaveLength(1);
     clock.advance(1);
+
+    expect(claims).toHaveLength(2);
+    claims[1]?.end({});
+    await dispatcher.stop();
+  });
+
+  test('claims at once when another program says that something has changed, although it is their turn', async () => {
+    const { dispatcher, claims } = await setup([], {
+      findWork: async () => ({ queues: [queueOf('a', { concurrency: 1 })], waiting: [] }),
+    });
+    dispatcher.wake('a');
+    claims[0]?.end({ taken: 0, left: { ...NOTHING_LEFT, isWaiting: true, others: { spare: 0 } } });
+    await turns();
+
+    dispatcher.wake('a');
 
     expect(claims).toHaveLength(2);
     claims[1]?.end({});

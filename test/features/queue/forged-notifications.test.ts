@@ -67,7 +67,11 @@ onlyOn('postgres', (dialect) => {
 });
 
 test('a flood of partitions is not remembered', () => {
-  const rotation = new PartitionRotation(systemClock, () => {});
+  const rotation = new PartitionRotation(
+    systemClock,
+    () => {},
+    () => 1000,
+  );
 
   for (let index = 0; index < 100_000; index += 1) rotation.add(`forged-${index}`);
 

@@ -1,11 +1,15 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { PartitionRotation } from '../../../src/features/queue/partition-rotation.run.js';
 import { ManualClock } from '../../rig/manual-clock.js';
 
 const KEYS = Array.from({ length: 40 }, (_, index) => `p${index}`);
 
-function newRotation(): PartitionRotation {
-  const rotation = new PartitionRotation(new ManualClock(), () => {});
+function newRotation(clock = new ManualClock()): PartitionRotation {
+  const rotation = new PartitionRotation(
+    clock,
+    () => {},
+    () => 1000,
+  );
   for (const key of KEYS) rotation.add(key);
   return rotation;
 }
@@ -58,4 +62,25 @@ test('a partition that is announced during its turn goes to the end all the same
   rotation.settle(second, 1, { ...LEFT, hasPartitionRoom: false });
 
   expect(rotation.readyKeys).toEqual([...KEYS.slice(2), first, second]);
+});
+
+test('a slot of a partition in which work of other programs waits is left to them for two polls at most', () => {
+  const spy = vi.spyOn(Math, 'random').mockReturnValue(0.75);
+  onTestFinished(() => spy.mockRestore());
+  const clock = new ManualClock();
+  const rotation = newRotation(clock);
+  const [first = '', second = ''] = rotation.take(2);
+  const full = { ...LEFT, hasPartitionRoom: false };
+  rotation.settle(first, 1, { ...full, others: { spare: null } });
+  rotation.settle(second, 1, full);
+
+  expect([rotation.slotFreed(first), rotation.slotFreed(second)]).toEqual([true, false]);
+  // More work is announced.
+  rotation.add(first);
+  expect([rotation.readyKeys.includes(first), rotation.readyKeys.includes(second)]).toEqual([false, true]);
+  clock.advance(1499);
+  expect(rotation.readyKeys).not.toContain(first);
+  clock.advance(1);
+
+  expect(rotation.readyKeys).toContain(first);
 });

@@ -42,8 +42,8 @@ class NotedRefill implements Refill {
   readonly terms: RefillTerms;
   readonly ended: boolean[] = [];
   readonly launched: string[] = [];
-  readonly foreign: boolean[] = [];
-  readonly looksForForeign = true;
+  readonly others: unknown[] = [];
+  readonly looks = true;
   handedBack = 0;
   #mayBegin = true;
 
@@ -65,8 +65,8 @@ class NotedRefill implements Refill {
     this.launched.push(...claimed.map(({ workflow }) => workflow.workflowID));
   }
 
-  noteForeign(areConnected: boolean): void {
-    this.foreign.push(areConnected);
+  noteOthers(others: Parameters<Refill['noteOthers']>[0]): void {
+    this.others.push(others);
   }
 
   handBack(): void {
@@ -188,24 +188,38 @@ describe('a refill', () => {
   });
 
   onlyOn('postgres', (dialect) => {
-    test('claims nothing while a worker of DBOS is connected, which waits for a free slot', async () => {
-      const { database, writer, statesOf, url } = await setup(
-        dialect,
-        running('a'),
-        running('b'),
-        waiting('c'),
-        waiting('d'),
-      );
-      const worker = new pg.Client({ connectionString: url, application_name: 'dbos_transact_one_v2' });
+    test('claims nothing while work of another program waits, which gets a slot only when one is free', async () => {
+      const { database, writer, statesOf, url } = await setup(dialect, running('a'), running('b'), waiting('c'), {
+        ...waiting('d'),
+        applicationVersion: 'theirs',
+      });
+      const worker = new pg.Client({ connectionString: url });
       await worker.connect();
       onTestFinished(() => worker.end());
+      await worker.query(`INSERT INTO dbos.application_versions (version_id, version_name) VALUES ('1', 'theirs')`);
       const refill = new NotedRefill();
 
       await writer.finish(outcomeOf('a'), refill);
 
-      expect(refill).toMatchObject({ launched: [], ended: [false], foreign: [true] });
+      expect(refill).toMatchObject({ launched: [], ended: [false], others: [{ spare: 1 }] });
       expect(await statesOf('c', 'd')).toEqual({ c: 'ENQUEUED null', d: 'ENQUEUED null' });
       expect((await claimWorkflows(database, { ...TERMS, owner: 'peer.1', limit: 10 })).claimed).toHaveLength(1);
+    });
+
+    test('claims although their work waits, if the engine insists', async () => {
+      const { writer, url } = await setup(dialect, running('a'), running('b'), waiting('c'), {
+        ...waiting('d'),
+        applicationVersion: 'theirs',
+      });
+      const worker = new pg.Client({ connectionString: url });
+      await worker.connect();
+      onTestFinished(() => worker.end());
+      await worker.query(`INSERT INTO dbos.application_versions (version_id, version_name) VALUES ('1', 'theirs')`);
+      const refill = new NotedRefill({ isInsisting: true });
+
+      await writer.finish(outcomeOf('a'), refill);
+
+      expect(refill).toMatchObject({ launched: ['c'], others: [{ spare: 1 }] });
     });
 
     test('that is in flight keeps a pause waiting', async () => {

@@ -48,7 +48,8 @@ interface ScheduleView extends WorkflowSchedule {
 }
 
 async function view(operator: Operator, schedule: WorkflowSchedule): Promise<ScheduleView> {
-  const [next] = schedule.status === 'ACTIVE' ? await nextRuns(operator, schedule, 1) : [];
+  // Another language may know expressions that we do not.
+  const [next] = schedule.status === 'ACTIVE' ? await nextRuns(operator, schedule, 1).catch(() => []) : [];
   return { ...schedule, nextRunAt: next?.toISOString() ?? null };
 }
 

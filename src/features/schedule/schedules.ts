@@ -33,6 +33,7 @@ import {
   updateSchedule as updateRow,
 } from './schedules.sql.js';
 import { insertIfFree, insertWorkflows, type NewWorkflow } from '../../run/rows/workflows.js';
+import { readable } from '../listing/status.js';
 import { enqueuedWorkflow } from '../queue/enqueue.js';
 import { announceQueued } from '../../operator/announcements.js';
 import type { Operator } from '../../operator/operator.js';
@@ -378,7 +379,8 @@ async function toSchedule({ codec }: Actor, record: ScheduleRecord): Promise<Wor
     ...rest,
     scheduleId: scheduleID,
     workflowClassName: record.workflowClassName ?? '',
-    context: await decodeContext({ codec }, record),
+    // One of another language must not hide the others.
+    context: await readable(record.context, () => decodeContext({ codec }, record)),
     applicationName: record.applicationName ?? undefined,
   };
 }

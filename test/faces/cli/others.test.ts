@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { DBOSInstance } from '../../../src/faces/library/dbos.js';
+import { sql, table } from '../../../src/kernel/sql/sql.js';
 import { forEachDialect, type TestDialect } from '../../rig/dialects.js';
-import { createEngine } from '../../rig/engines.js';
+import { createEngine, engineOf } from '../../rig/engines.js';
 import { call, type Called, type CallOptions } from './terminals.js';
 
 interface Setup {
@@ -99,6 +100,24 @@ describe('the command line', () => {
       });
       expect(await everstep('queue set nothing --concurrency 1')).toMatchObject({ exitCode: 3 });
       expect((await everstep('queue set mail --worker-concurrency 9')).err).toContain('must not be greater than');
+    });
+
+    test('lists schedules of which one has a context and an expression of another language', async () => {
+      const { DBOS, everstep } = await setup(dialect);
+      await everstep(['schedule', 'create', 'nightly', '--cron', '0 3 * * *', '-n', 'clean']);
+      await everstep(['schedule', 'create', 'theirs', '--cron', '0 3 * * *', '-n', 'clean']);
+      const { database } = engineOf(DBOS).runtime;
+      await database.run(sql`
+        UPDATE ${table('workflow_schedules')} SET context = 'gASVCgAAAAAAAAB9lIwBa5RLAXMu', schedule = 'R R * * *'
+        WHERE schedule_name = 'theirs'`);
+
+      const listed = await everstep('schedule list');
+
+      expect(listed.exitCode).toBe(0);
+      expect(listed.out).toMatch(/^nightly +active +0 3/m);
+      expect(listed.out).toMatch(/^theirs +active +R R/m);
+      expect((await DBOS.listSchedules()).map(({ context }) => context)).toContain('gASVCgAAAAAAAAB9lIwBa5RLAXMu');
+      expect((await everstep('schedule get theirs --json')).json()).toMatchObject({ nextRunAt: null });
     });
 
     test('creates, shows, pauses, triggers, backfills and removes schedules', async () => {

@@ -53,6 +53,7 @@ const STUCK: ReadonlySet<ExplanationReason> = new Set<ExplanationReason>([
   'no-executor-of-application',
   'no-executor-of-version',
   'function-not-registered',
+  'format-not-readable',
 ]);
 
 /** `schema` is that of the system tables. */

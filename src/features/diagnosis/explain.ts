@@ -36,6 +36,7 @@ export type ExplanationReason =
   | 'no-executor-of-application'
   | 'no-executor-of-version'
   | 'function-not-registered'
+  | 'format-not-readable'
   | 'concurrency'
   | 'worker-concurrency'
   | 'rate-limit'
@@ -229,7 +230,7 @@ function isCreatedElsewhere({ creator }: WorkflowRecord): boolean {
 
 /** The processes that could claim the workflow lack its function or instance. */
 function explainUnregistered(
-  { name, className, configName }: WorkflowRecord,
+  { name, className, configName, serialization }: WorkflowRecord,
   engines: readonly Peer[],
   version: string | undefined,
 ): Finding | undefined {
@@ -239,6 +240,10 @@ function explainUnregistered(
   if (having.length === 0) {
     const message = `No live process of version "${version}" has a workflow "${className === null ? name : `${className}.${name}`}" registered.`;
     return found('function-not-registered', message, details);
+  }
+  if (serialization !== null && !having.some((peer) => servicesOf(peer)?.formats?.includes(serialization) ?? true)) {
+    const message = `No live process of version "${version}" can read its format "${serialization}". It is left to a program that can.`;
+    return found('format-not-readable', message, { ...details, serialization });
   }
   if (!configName) return undefined;
   const instance = instanceKey(className, configName);

@@ -28,6 +28,8 @@ export interface Services {
   readonly functions: readonly string[];
   /** Its configured instances, as `class/instance`. */
   readonly instances: readonly string[];
+  /** The formats in which it can read a workflow. Undefined if it does not say so. */
+  readonly formats?: readonly string[] | undefined;
 }
 
 const names = array(string());
@@ -49,13 +51,14 @@ export function metadataOf({ metadata }: Pick<Incarnation, 'metadata'>): Readonl
 export function servicesOf(engine: Pick<Incarnation, 'metadata'>): Services | undefined {
   const { services } = metadataOf(engine);
   if (!isRecord(services)) return undefined;
-  const { listenQueues, memoryQueues, functions, instances = [] } = services;
+  const { listenQueues, memoryQueues, functions, instances = [], formats } = services;
   const isReadable =
     namesOrNull.accepts(listenQueues) &&
     names.accepts(memoryQueues) &&
     names.accepts(functions) &&
-    names.accepts(instances);
-  return isReadable ? { listenQueues, memoryQueues, functions, instances } : undefined;
+    names.accepts(instances) &&
+    (formats === undefined || names.accepts(formats));
+  return isReadable ? { listenQueues, memoryQueues, functions, instances, formats } : undefined;
 }
 
 /** Whether an engine claims from a queue. `isStored`: the queue is in the database. */

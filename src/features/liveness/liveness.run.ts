@@ -36,7 +36,7 @@ const LEASE_GRACE_MS = 500;
 
 /** This engine's row in `executors`. */
 function incarnationOf(runtime: Runtime) {
-  const { applicationName, applicationVersion, config, database, incarnationID, registry } = runtime;
+  const { applicationName, applicationVersion, codec, config, database, incarnationID, registry } = runtime;
   const hasLock = runtime.hasPush && database.features?.hasAdvisoryLocks !== false;
   return {
     incarnationID,
@@ -50,6 +50,7 @@ function incarnationOf(runtime: Runtime) {
       memoryQueues: [...registry.queues.keys()],
       functions: registry.workflowKeys,
       instances: registry.instanceKeys,
+      formats: codec.formats,
     }),
   };
 }

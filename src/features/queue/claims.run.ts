@@ -199,10 +199,11 @@ export class Claims implements ClaimSource {
   }
 
   #newTerms(): Terms {
-    const { applicationName, applicationVersion, config, registry } = this.#runtime;
+    const { applicationName, applicationVersion, codec, config, registry } = this.#runtime;
     const { workflowKeys: functions, instanceKeys: instances } = registry;
     const owner = this.#runtime.newOwner();
-    return { owner, executorID: config.executorID, applicationVersion, applicationName, functions, instances };
+    const { formats } = codec;
+    return { owner, executorID: config.executorID, applicationVersion, applicationName, functions, instances, formats };
   }
 
   async #claimWith(claim: (terms: Terms) => Promise<readonly Claim[]>) {

@@ -38,6 +38,8 @@ export interface ClaimOptions {
   readonly functions: readonly string[];
   /** The configured instances registered here, as `class/instance`. Other rows are left to other engines. */
   readonly instances?: readonly string[];
+  /** The formats that can be read here. Rows in others are left to other programs. Default: all. */
+  readonly formats?: readonly string[];
   /** Limits of the queue across all processes. */
   readonly limits?: Limits;
   /** Limits the claim to an even share of the queue. */
@@ -269,6 +271,7 @@ function waitingRows(options: Terms, scope: Scope, { onlyID }: Picking): Sql {
       AND ${escapedClassName} || '.' || w.name ${oneOf(options.functions)}
       AND (w.config_name IS NULL OR w.config_name = ''
         OR ${escapedClassName} || '/' || w.config_name ${oneOf(options.instances ?? [])})
+      ${options.formats ? sql`AND (w.serialization IS NULL OR w.serialization ${oneOf(options.formats)})` : sql``}
       AND (SELECT COUNT(*) FROM ${table('paused_queues')} AS z WHERE z.name = ${scope.queueName}) = 0
       ${onlyID === undefined ? sql`` : sql`AND w.workflow_uuid = ${onlyID}`}`;
 }

@@ -22,6 +22,7 @@ const STRANDED: ReadonlySet<ExplanationReason> = new Set<ExplanationReason>([
   'no-executor-of-application',
   'no-executor-of-version',
   'function-not-registered',
+  'format-not-readable',
 ]);
 
 export class StrandedWork extends Periodic {
@@ -54,7 +55,7 @@ export class StrandedWork extends Periodic {
       for (const waiting of await findFirstWaiting(database, queueName, HEAD_MAX)) {
         const isOurs = waiting.applicationName === null || waiting.applicationName === applicationName;
         if (!isOurs || waiting.ageMs < MIN_AGE_MS) continue;
-        const key = JSON.stringify([queueName, waiting.version, waiting.className, waiting.name]);
+        const key = JSON.stringify([queueName, waiting.version, waiting.className, waiting.name, waiting.format]);
         const kind = kinds.get(key) ?? { first: waiting, count: 0, queueName };
         kind.count += 1;
         if (kinds.size < KINDS_MAX) kinds.set(key, kind);

@@ -71,13 +71,14 @@ export interface Waiting {
   readonly version: string | null;
   readonly className: string | null;
   readonly name: string;
+  readonly format: string | null;
   readonly ageMs: number;
 }
 
 /** The first workflows of a queue, in the order in which they are claimed. */
 export async function findFirstWaiting(database: Database, queueName: string, limit: number): Promise<Waiting[]> {
   const found = await database.read(sql`
-    SELECT w.workflow_uuid, w.application_name, w.application_version, w.class_name, w.name, w.created_at, ${nowMs} AS now
+    SELECT w.workflow_uuid, w.application_name, w.application_version, w.class_name, w.name, w.serialization, w.created_at, ${nowMs} AS now
     FROM ${workflows} AS w
     WHERE w.queue_name = ${queueName} AND ${isEnqueued('w')}
     ORDER BY w.priority, w.created_at
@@ -88,6 +89,7 @@ export async function findFirstWaiting(database: Database, queueName: string, li
     version: row['application_version'] as string | null,
     className: row['class_name'] as string | null,
     name: row['name'] as string,
+    format: row['serialization'] as string | null,
     ageMs: Number(row['now']) - Number(row['created_at']),
   }));
 }

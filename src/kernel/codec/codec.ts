@@ -103,6 +103,11 @@ export class Codec {
     this.#sizes = new PayloadGuard({ maxBytes: maxPayloadBytes, warn });
   }
 
+  /** The names of the formats that it decodes. */
+  get formats(): readonly string[] {
+    return [...new Set([PORTABLE_FORMAT, this.serializer.name(), SUPERJSON_FORMAT, LEGACY_FORMAT])];
+  }
+
   /** Adds classes whose errors are read back as instances of them. */
   registerErrors(classes: ErrorClasses, options: RegisterOptions): void {
     this.#knownErrors.register(classes, options);

@@ -22,25 +22,31 @@ forEachDialect((dialect) => {
     await DBOS.startWorkflow(known, old)();
     await DBOS.startWorkflow(known, { queueName: 'nowhere' })();
     await DBOS.startWorkflow(known, { queueName: 'held' })();
+    await DBOS.pauseQueue('q');
+    await DBOS.startWorkflow(known, { queueName: 'q', workflowID: 'pickled' })();
     const { database } = engineOf(DBOS).runtime;
     await database.run(sql`UPDATE ${table('workflow_status')} SET created_at = created_at - 10000`);
+    await database.run(sql`
+      UPDATE ${table('workflow_status')} SET serialization = 'py_pickle', inputs = 'gASVAQ==' WHERE workflow_uuid = 'pickled'`);
+    await DBOS.resumeQueue('q');
     warnings.length = 0;
 
     clock.advance(5000);
 
-    await until(() => warnings.length === 2);
+    await until(() => warnings.length === 3);
     expect(warnings).toEqual([
       expect.stringContaining('1 workflow(s) "known" in queue "nowhere" cannot start'),
       expect.stringContaining(
         '2 workflow(s) "known" in queue "q" cannot start, such as "w". No live process of version "old" serves queue "q"',
       ),
+      expect.stringContaining('No live process of version "new" can read its format "py_pickle". It is left'),
     ]);
     expect(warnings[0]).toContain('It is not registered.');
     warnings.length = 0;
     // The timer of the next look may not be armed yet.
     await until(() => {
-      if (warnings.length < 2) clock.advance(15_000);
-      return warnings.length === 2;
+      if (warnings.length < 3) clock.advance(15_000);
+      return warnings.length === 3;
     });
   });
 });

@@ -37,6 +37,7 @@ const BY_REASON: Readonly<Partial<Record<ExplanationReason, Remedy>>> = {
   'no-executor-of-application': START,
   'no-executor-of-version': { kind: 'fork', label: 'Fork it to a version that runs, or start a process of its own.' },
   'function-not-registered': START,
+  'format-not-readable': START,
   concurrency: RAISE,
   'worker-concurrency': RAISE,
   'rate-limit': RAISE,

@@ -13,7 +13,7 @@ import type { ClaimRemainder } from './claim-limits.sql.js';
 export const SCAN_MAX = 1000;
 /** How long a slot may be left to other programs, in polls, which may be late: most of them come in time. */
 const POLLS = 2;
-const LEAVE_MAX_MIN_MS = 60;
+const LEAVE_MAX_MIN_MS = 120;
 /** Partitions to remember. More are found by a scan. */
 const READY_MAX = 2 * SCAN_MAX;
 

@@ -162,7 +162,8 @@ describe('an engine and another program that polls', () => {
       const { most, starts } = await race(dialect, limits, { concurrency: 1, partition: 'p' });
 
       expect(most).toBe(1);
-      for (const isOurs of [true, false]) expect(shareOf(starts, isOurs)).toBeGreaterThanOrEqual(0.3);
+      // Nobody counts the starts of a partition, so the slot is left for a random time.
+      for (const isOurs of [true, false]) expect(shareOf(starts, isOurs)).toBeGreaterThanOrEqual(0.15);
       expect(longestWait(starts)).toBeLessThan(5000);
     });
 

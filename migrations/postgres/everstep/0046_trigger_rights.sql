@@ -53,7 +53,7 @@ BEGIN
   INSERT INTO {schema}.journal (workflow_id, at, event_type, attempt, executor, actor, details)
   VALUES (
     NEW.workflow_uuid, changed_at, kind,
-    CASE WHEN OLD.status = 'PENDING' THEN OLD.recovery_attempts::INTEGER END,
+    CASE WHEN OLD.status = 'PENDING' THEN LEAST(GREATEST(OLD.recovery_attempts, 0), 2147483647)::INTEGER END,
     CASE WHEN OLD.status = 'PENDING' THEN OLD.executor_id END,
     note ->> 'actor',
     jsonb_strip_nulls(facts || jsonb_build_object('source', source, 'reason', note ->> 'reason')));

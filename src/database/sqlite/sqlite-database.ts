@@ -57,7 +57,9 @@ class PreparedHandle {
 
   run(statement: Sql, dialect: Dialect): Row[] {
     const { text, values } = render(statement, dialect);
-    return this.#prepare(text).all(values.map(toBindValue));
+    const rows = this.#prepare(text).all(values.map(toBindValue));
+    for (const row of rows) readAsText(row);
+    return rows;
   }
 
   /** Runs a statement without parameters or rows, such as COMMIT. */
@@ -72,6 +74,14 @@ class PreparedHandle {
     const statement = this.handle.prepare(text);
     this.#statements.set(text, statement);
     return statement;
+  }
+}
+
+/** No column of ours has blobs, but SQLite lets other programs store them in any. All code may expect text. */
+function readAsText(row: Record<string, unknown>): void {
+  for (const column in row) {
+    const value = row[column];
+    if (value instanceof Uint8Array) row[column] = Buffer.from(value).toString('utf8');
   }
 }
 

@@ -1,4 +1,5 @@
 // Parses and formats times and durations.
+import { utcText } from '../../kernel/base/clock.js';
 
 const UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
 
@@ -62,5 +63,5 @@ export function formatRelative(at: number, now: number): string {
 
 /** The time with its distance from now. */
 export function formatMoment(at: number, now: number): string {
-  return `${new Date(at).toISOString()} (${formatRelative(at, now)})`;
+  return `${utcText(at)} (${formatRelative(at, now)})`;
 }

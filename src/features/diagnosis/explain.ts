@@ -1,4 +1,5 @@
 // Explains the status of a workflow, such as why it has not started: as text for people and data for programs.
+import { utcText } from '../../kernel/base/clock.js';
 import { functionKey, instanceKey } from '../../kernel/workflow/function-key.js';
 import { limitsOf, type Limits, type QueueLimits } from '../queue/queue.js';
 import type { WorkflowRecord } from '../../kernel/workflow/records.js';
@@ -324,7 +325,7 @@ function found(reason: ExplanationReason, message: string, details: Record<strin
 }
 
 function time(epochMs: number | null): string {
-  return epochMs === null ? 'an unknown time' : new Date(epochMs).toISOString();
+  return epochMs === null ? 'an unknown time' : utcText(epochMs);
 }
 
 function at(epochMs: number | null): string {

@@ -23,7 +23,9 @@ export async function noteCluster(database: Database): Promise<void> {
         SELECT MAX(j.seq) FROM ${journal} AS j WHERE j.xid >= pg_snapshot_xmax(pg_current_snapshot())) AS last_seq
       FROM moved AS m)
     INSERT INTO ${epochs} AS e (epoch, cluster, after_seq)
-    SELECT COALESCE((SELECT MAX(l.epoch) FROM ${epochs} AS l), 0) + CASE WHEN f.last_seq IS NULL THEN 0 ELSE 1 END,
+    SELECT LEAST(
+        COALESCE((SELECT MAX(CAST(l.epoch AS BIGINT)) FROM ${epochs} AS l), 0) + CASE WHEN f.last_seq IS NULL THEN 0 ELSE 1 END,
+        2147483647),
       f.cluster, COALESCE(f.last_seq, -1)
     FROM foreign_rows AS f
     ON CONFLICT (epoch) DO UPDATE SET cluster = EXCLUDED.cluster

@@ -1,4 +1,5 @@
 // The history of a workflow as text for other programs: JSON lines, or the JSON of Temporal's history, which its viewers read.
+import { utcText } from '../../kernel/base/clock.js';
 import type { HistoryEvent } from './history.js';
 
 export type HistoryFormat = 'ndjson' | 'temporal';
@@ -121,7 +122,7 @@ class TemporalTranslator {
     const { type, attributes } = TRANSLATIONS[event.type] ?? MARKER;
     return {
       eventId: String(this.#number),
-      eventTime: new Date(event.at).toISOString(),
+      eventTime: utcText(event.at),
       eventType: `EVENT_TYPE_${type}`,
       [`${camelCase(type)}EventAttributes`]: { ...attributes(event.details, event), ...this.#reference(event) },
     };

@@ -12,6 +12,7 @@ import {
   type TailRow,
 } from './history.sql.js';
 import { readable } from '../listing/status.js';
+import { isRecord } from '../../kernel/check/validation.js';
 import type { Operator } from '../../operator/operator.js';
 
 /** Something that happened to a workflow. */
@@ -85,7 +86,13 @@ function decoderOf(codec: Codec, type: string, payloadName: string): Decode {
 }
 
 function detailsOf({ details }: Pick<HistoryRow, 'details'>): Record<string, unknown> {
-  return details === null ? {} : (JSON.parse(details) as Record<string, unknown>);
+  try {
+    const parsed: unknown = JSON.parse(details ?? '{}');
+    if (isRecord(parsed)) return parsed;
+  } catch {
+    // A damaged row must not hide the others.
+  }
+  return { unreadable: details };
 }
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };

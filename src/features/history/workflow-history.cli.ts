@@ -1,4 +1,5 @@
 // Commands that show what happened to workflows: the timeline of one, and the latest events of all.
+import { utcText } from '../../kernel/base/clock.js';
 import { getHistory, type HistoryEvent, tailHistory } from './history.js';
 import { exportEvents } from './history-export.js';
 import { command, JSON_FLAG } from '../../faces/cli/command.js';
@@ -69,10 +70,7 @@ function timelineText(rendering: RenderContext, events: readonly HistoryEvent[])
     const line = `${offset} ${paint(rendering, 'grey', barOf(event.at, first, last))} ${step} ${type} ${subjectOf(event)}`;
     return line.trimEnd();
   });
-  return [
-    `${new Date(first).toISOString()}, ${events.length} events in ${formatDuration(last - first)}`,
-    ...lines,
-  ].join('\n');
+  return [`${utcText(first)}, ${events.length} events in ${formatDuration(last - first)}`, ...lines].join('\n');
 }
 
 const historyCommand = command({
@@ -116,7 +114,7 @@ async function* each<T>(items: readonly T[]): AsyncGenerator<T, void, undefined>
 }
 
 const TAIL_COLUMNS: readonly Column<HistoryEvent>[] = [
-  { title: 'TIME', text: (row) => new Date(row.at).toISOString() },
+  { title: 'TIME', text: (row) => utcText(row.at) },
   { title: 'WORKFLOW', text: (row) => row.workflowID, isShortenable: true },
   { title: 'STEP', text: (row) => row.step, isRight: true, rank: 1 },
   { title: 'EVENT', text: (row) => row.type, colour: (row) => colourOf(row.type) },

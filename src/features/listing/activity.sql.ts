@@ -78,7 +78,7 @@ export async function countStarted(database: Database, range: ActivityRange): Pr
   const found = await database.observe(
     sql`
       SELECT ${bucketOf(time, range)} AS bucket, SUM(CASE WHEN ${isQueued} THEN 1 ELSE 0 END) AS claimed,
-        MAX(CASE WHEN ${isQueued} THEN w.started_at_epoch_ms - w.created_at END) AS wait
+        MAX(CASE WHEN ${isQueued} THEN ${between(sql`w.created_at`, sql`w.started_at_epoch_ms`)} END) AS wait
       FROM ${workflows} AS w
       WHERE ${time} IS NOT NULL AND ${isWithin(time, range)}
       GROUP BY 1`,
@@ -94,7 +94,7 @@ export async function countStarted(database: Database, range: ActivityRange): Pr
 /** Uses idx_workflow_status_completed_at. */
 export async function countEnded(database: Database, range: ActivityRange): Promise<EndedCount[]> {
   const time = sql`w.completed_at`;
-  const duration = sql`(w.completed_at - COALESCE(w.started_at_epoch_ms, w.created_at))`;
+  const duration = between(sql`COALESCE(w.started_at_epoch_ms, w.created_at)`, time);
   const found = await database.observe(
     sql`
       SELECT ${bucketOf(time, range)} AS bucket, w.status, ${classOf(duration)} AS class, COUNT(*) AS ended
@@ -109,6 +109,11 @@ export async function countEnded(database: Database, range: ActivityRange): Prom
     durationClass: Number(row['class']),
     ended: Number(row['ended']),
   }));
+}
+
+/** How long it took. Not in integers: the times of one damaged row would be out of range, and fail the query. */
+export function between(from: Sql, to: Sql): Sql {
+  return sql`(CAST(${to} AS DOUBLE PRECISION) - ${from})`;
 }
 
 function bucketOf(time: Sql, { bucketMs }: ActivityRange): Sql {

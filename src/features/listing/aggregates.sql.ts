@@ -1,4 +1,5 @@
 // Aggregates of workflows or steps by group: counts and maximum times.
+import { between } from './activity.sql.js';
 import type { OutcomeStatus } from '../../kernel/workflow/status.js';
 import type { TimeRange, WorkflowFilter } from './workflow-query.js';
 import { startsWith } from '../../kernel/sql/matching.js';
@@ -46,8 +47,8 @@ const WORKFLOW_GROUPS: Readonly<Record<WorkflowGroup, Sql>> = {
 const WORKFLOW_FIGURES: Readonly<Record<WorkflowFigure, Sql>> = {
   count: sql`COUNT(*)`,
   minCreatedAt: sql`MIN(w.created_at)`,
-  maxQueueWaitMs: sql`MAX(w.started_at_epoch_ms - w.created_at)`,
-  maxTotalLatencyMs: sql`MAX(w.completed_at - w.created_at)`,
+  maxQueueWaitMs: sql`MAX(${between(sql`w.created_at`, sql`w.started_at_epoch_ms`)})`,
+  maxTotalLatencyMs: sql`MAX(${between(sql`w.created_at`, sql`w.completed_at`)})`,
 };
 
 const stepStatus = sql`CASE WHEN o.error IS NULL THEN 'SUCCESS' ELSE 'ERROR' END`;
@@ -56,7 +57,7 @@ const STEP_GROUPS: Readonly<Record<StepGroup, Sql>> = { function_name: sql`o.fun
 
 const STEP_FIGURES: Readonly<Record<StepFigure, Sql>> = {
   count: sql`COUNT(*)`,
-  maxDurationMs: sql`MAX(o.completed_at_epoch_ms - o.started_at_epoch_ms)`,
+  maxDurationMs: sql`MAX(${between(sql`o.started_at_epoch_ms`, sql`o.completed_at_epoch_ms`)})`,
 };
 
 const workflows = table('workflow_status');

@@ -148,8 +148,14 @@ export async function estimateWorkflows(
   return operator.retrying(() => estimateRows(operator.database, filter, options));
 }
 
-function writeCursor({ createdAt, workflowID }: Position, isDescending: boolean): string {
-  return Buffer.from(JSON.stringify([createdAt, workflowID, isDescending])).toString('base64url');
+/** A damaged row may have a time that is none, or too large for a cursor. Null if only such rows can follow. */
+function writeCursor({ createdAt, workflowID }: Position, isDescending: boolean): string | null {
+  const at = Number.isNaN(Number(createdAt)) ? Infinity : Math.floor(createdAt);
+  if (at > Number.MAX_SAFE_INTEGER || at < -Number.MAX_SAFE_INTEGER) {
+    if (at > 0 !== isDescending) return null;
+    return writeCursor({ createdAt: Math.sign(at) * Number.MAX_SAFE_INTEGER, workflowID }, isDescending);
+  }
+  return Buffer.from(JSON.stringify([at, workflowID, isDescending])).toString('base64url');
 }
 
 function readCursor(cursor: string, isDescending: boolean): Position {

@@ -145,7 +145,7 @@ export async function renewLease(database: Database, incarnationID: string, term
     SET heartbeat_at = ${nowMs}, lease_until_epoch_ms = ${nowMs} + ${leaseMs}
     WHERE incarnation_id = ${incarnationID} ${condition}
     RETURNING heartbeat_at, ${isFree} AS is_free, (
-      SELECT MIN(p.lease_until_epoch_ms)
+      SELECT MIN(CAST(p.lease_until_epoch_ms AS BIGINT))
       FROM ${executors} AS p
       WHERE p.incarnation_id > '' AND p.incarnation_id <> ${incarnationID}) AS first_end`;
   const send = async (condition: Sql): Promise<Row | undefined> =>
@@ -172,8 +172,11 @@ export async function listPeers(database: Database, incarnationID = ''): Promise
 function toPeer(row: Row): Peer {
   // Subtracted here: the server fails on a difference that is out of range.
   const leaseUntil = Number(row['lease_until_epoch_ms']);
-  const leaseMs = leaseUntil - Number(row['heartbeat_at']);
-  const leaseLeftMs = leaseUntil - Number(row['now']);
+  const heartbeatAt = Number(row['heartbeat_at']);
+  // A damaged lease has no length, so it is over. An engine that is alive nevertheless registers again.
+  const isLease = Number.isSafeInteger(leaseUntil) && Number.isSafeInteger(heartbeatAt);
+  const leaseMs = isLease ? leaseUntil - heartbeatAt : 0;
+  const leaseLeftMs = (leaseUntil || 0) - Number(row['now']);
   // An engine that died before the clock was set back would seem alive until the clock is there again.
   const isLeaseOver = leaseLeftMs < 0 || leaseLeftMs > 2 * leaseMs;
   const isLate = isLeaseOver || leaseLeftMs < leaseMs * IN_TIME;

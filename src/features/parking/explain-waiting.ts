@@ -1,5 +1,6 @@
 // Explains what a workflow that is in memory waits for. The process that runs it knows all of its waits. Other processes see
 // in the database when a sleep or the time limit of a wait ends, but not for what it waits.
+import { utcText } from '../../kernel/base/clock.js';
 import { dueOf, isTimeLimit } from '../../kernel/workflow/time-limits.js';
 import type { WorkflowRecord } from '../../kernel/workflow/records.js';
 import { listLastSpans } from '../history/spans.sql.js';
@@ -38,7 +39,7 @@ async function explainFromRecords(operator: Operator, workflow: WorkflowRecord):
   // The operation has the number before that of its limit.
   if (before?.step === last.step - 1) return undefined;
   const wakesAt = dueAt > LATEST ? null : dueAt;
-  const limit = wakesAt === null ? '' : `, until ${new Date(wakesAt).toISOString()} at the latest`;
+  const limit = wakesAt === null ? '' : `, until ${utcText(wakesAt)} at the latest`;
   const what = `waits for a message, an event or a workflow${limit}; only its own process knows for what`;
   return toFinding(workflow, what, { waitsFor: null, wakesAt });
 }

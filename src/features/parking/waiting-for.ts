@@ -1,4 +1,5 @@
 // What workflows wait for, as users see it: those that are parked in lists and in their status, and any in an explanation.
+import { utcText } from '../../kernel/base/clock.js';
 import type { WorkflowRecord } from '../../kernel/workflow/records.js';
 import { asSeen, isParkedRow } from './parked.sql.js';
 import { type AwaitedRow, findParked, type ParkedWorkflow } from './waits.sql.js';
@@ -71,7 +72,7 @@ export function earliestOf(waits: readonly WaitingFor[]): number | null {
 export function describeWaits(waits: readonly WaitingFor[]): string {
   const [first] = waits;
   const until = earliestOf(waits);
-  const time = until === null ? '' : new Date(Math.ceil(until)).toISOString();
+  const time = until === null ? '' : utcText(Math.ceil(until));
   if (!first || first.kind === 'sleep') return `sleeps until ${time}`;
   if (first.kind === 'retry') {
     return `retries step ${first.stepID} at ${time}, after ${first.failedAttempts} failed attempt(s)`;

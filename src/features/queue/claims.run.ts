@@ -3,7 +3,7 @@
 import { abortable } from '../../kernel/base/abortable.js';
 import { withTimeLimit } from '../../kernel/base/time-limit.js';
 import { isPromise } from '../../kernel/codec/maybe-promise.js';
-import { DBOSMaxRecoveryAttemptsExceededError } from '../../kernel/errors/errors.js';
+import { DatabaseClosedError, DBOSMaxRecoveryAttemptsExceededError } from '../../kernel/errors/errors.js';
 import { UNLIMITED } from './queue.js';
 import type { ClaimRemainder } from './claim-limits.sql.js';
 import {
@@ -18,6 +18,7 @@ import {
   type RefusedRow,
 } from './claims.sql.js';
 import type { RefillTerms } from './refills.sql.js';
+import { classifyFailure } from '../../database/retry.js';
 import { findLost } from '../../run/rows/owners.js';
 import { findOwnedWith, deadLetterIfOwned, failIfEnqueued, handBack, type Owned } from '../../run/rows/lifecycle.js';
 import { topics } from '../../database/notify/topics.js';
@@ -64,6 +65,14 @@ export interface LaunchOptions {
 export interface NewClaim extends ClaimResult {
   /** Runs them. Resolves when all have begun. If that fails, they have been handed back. */
   readonly begin: () => Promise<unknown>;
+}
+
+interface PreparationParts {
+  /** Of the histories, by workflow. */
+  readonly sizes: ReadonlyMap<string, number>;
+  /** Inputs that are not in the row, by workflow. */
+  readonly separate: ReadonlyMap<string, string>;
+  readonly standing: Standing;
 }
 
 export interface ClaimsOptions {
@@ -244,22 +253,47 @@ export class Claims implements ClaimSource {
     const batches = batchHistories(alive, ({ workflow }) => sizes.get(workflow.workflowID) ?? 0);
     let count = 0;
     for (const [index, batch] of batches.entries()) {
-      const histories = await loadHistories(this.#runtime, idsWithSteps(batch), sizes);
-      const invocations: Invocation[] = [];
-      for (const one of batch) {
-        const { workflow } = one;
-        const history = histories.get(workflow.workflowID) ?? new History();
-        const inputs = separate.get(workflow.workflowID) ?? workflow.inputs;
-        const starting = invocationOf(this.#runtime, workflow, { history, inputs, standing });
-        const invocation = isPromise(starting) ? await starting : starting;
-        if (invocation) invocations.push(invocation);
-        else await handBack(database, [ownedOf(one)]);
-      }
+      const invocations = await this.#prepare(batch, { sizes, separate, standing });
       const runs = await this.#launchAll(beginning, invocations);
       count += runs.length;
       if (index < batches.length - 1 && !(await this.#haveReplayed(runs))) break;
     }
     return count;
+  }
+
+  /** Reads what the workflows have left. One that cannot be read is dead-lettered, and is not in the way of the others. */
+  async #prepare(batch: readonly Claimed[], parts: PreparationParts): Promise<Invocation[]> {
+    try {
+      return await this.#read(batch, parts);
+    } catch (error) {
+      if (classifyFailure(error) !== 'final' || error instanceof DatabaseClosedError) throw error;
+      if (batch.length > 1) {
+        const each = [];
+        for (const one of batch) each.push(await this.#prepare([one], parts));
+        return each.flat();
+      }
+      await this.#deadLetter(
+        batch,
+        (workflowID) =>
+          `What workflow "${workflowID}" has stored cannot be read. It is a dead letter: repair its rows, then resume it. ${String(error)}`,
+      );
+      return [];
+    }
+  }
+
+  async #read(batch: readonly Claimed[], { sizes, separate, standing }: PreparationParts): Promise<Invocation[]> {
+    const histories = await loadHistories(this.#runtime, idsWithSteps(batch), sizes);
+    const invocations: Invocation[] = [];
+    for (const one of batch) {
+      const { workflow } = one;
+      const history = histories.get(workflow.workflowID) ?? new History();
+      const inputs = separate.get(workflow.workflowID) ?? workflow.inputs;
+      const starting = invocationOf(this.#runtime, workflow, { history, inputs, standing });
+      const invocation = isPromise(starting) ? await starting : starting;
+      if (invocation) invocations.push(invocation);
+      else await handBack(this.#runtime.database, [ownedOf(one)]);
+    }
+    return invocations;
   }
 
   /**
@@ -275,18 +309,23 @@ export class Claims implements ClaimSource {
 
   /** Dead-letters the workflows that were recovered too often, and returns the rest. */
   async #deadLetterExhausted(claimed: readonly Claimed[]): Promise<Claimed[]> {
-    const { bus, database, logger, registry } = this.#runtime;
+    const { registry } = this.#runtime;
     const isExhausted = ({ workflow }: Claimed): boolean => {
       const registration = registry.findWorkflow(workflow.className, workflow.name);
       return registration !== undefined && workflow.recoveryAttempts > maxRecoveryAttempts(registration) + 1;
     };
     const exhausted = claimed.filter(isExhausted);
     if (exhausted.length === 0) return [...claimed];
-    for (const workflowID of await deadLetterIfOwned(database, exhausted.map(ownedOf))) {
-      logger.error(new DBOSMaxRecoveryAttemptsExceededError(workflowID));
+    await this.#deadLetter(exhausted, (workflowID) => new DBOSMaxRecoveryAttemptsExceededError(workflowID));
+    return claimed.filter((one) => !isExhausted(one));
+  }
+
+  async #deadLetter(claimed: readonly Claimed[], reasonFor: (workflowID: string) => unknown): Promise<void> {
+    const { bus, database, logger } = this.#runtime;
+    for (const workflowID of await deadLetterIfOwned(database, claimed.map(ownedOf))) {
+      logger.error(reasonFor(workflowID));
       bus.publish(topics.outcomes, workflowID);
     }
-    return claimed.filter((one) => !isExhausted(one));
   }
 
   /** Launches the runs whose workflows have not been taken meanwhile, and returns them. */

@@ -38,7 +38,7 @@ export interface DispatcherOptions {
 const CLAIM_MAX = 300;
 /** Names of unserved queues to remember. */
 const UNSERVED_MAX = 1000;
-/** How long to wait after a claim that failed. */
+/** How long to leave a queue alone after a claim that failed. */
 const FAILURE_PAUSE_MS = 500;
 
 export class Dispatcher {
@@ -183,7 +183,7 @@ export class Dispatcher {
     const { claimsMax, slots } = this.#options;
     for (const state of [...this.#announced]) {
       if (!this.#isRunning || this.#claimsInFlight >= claimsMax) return;
-      if (state.isClaiming) continue;
+      if (state.isClaiming || state.isPaused) continue;
       const capacity = state.isStopped ? 0 : Math.min(slots.free, CLAIM_MAX);
       const limit = Math.min(capacity, this.#workerHeadroom(state));
       if (capacity > 0 || state.isStopped) this.#announced.delete(state);
@@ -240,7 +240,7 @@ export class Dispatcher {
     } catch (error) {
       const reason = (error as Error).message;
       this.#options.logger.warn(`Cannot claim from queue "${state.queue.name}", will retry: ${reason}`);
-      if (this.#isRunning) state.retryAfter(FAILURE_PAUSE_MS);
+      if (this.#isRunning) state.pauseFor(FAILURE_PAUSE_MS);
     }
   }
 

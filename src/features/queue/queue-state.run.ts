@@ -35,6 +35,7 @@ export class QueueState {
   readonly #names = new Map<string, Set<string>>();
   readonly #clock: Clock;
   readonly #announce: (queue: QueueState) => void;
+  #pause: Timer | undefined;
   #timer: { readonly at: number; readonly timer: Timer } | undefined;
   /** Set while the rest is left to peers: until when. */
   #yieldsUntil: number | undefined;
@@ -53,6 +54,11 @@ export class QueueState {
       () => this.queue.pollMs,
     );
     this.turns = new Turns(clock);
+  }
+
+  /** Whether the last claim has just failed. */
+  get isPaused(): boolean {
+    return this.#pause !== undefined;
   }
 
   get isPartitioned(): boolean {
@@ -78,6 +84,15 @@ export class QueueState {
     const names = this.#names.get(partitionKey);
     this.#names.delete(partitionKey);
     return names ? [...names] : NO_NAMES;
+  }
+
+  /** Claims nothing until this delay is over, whatever is announced meanwhile. */
+  pauseFor(delayMs: number): void {
+    this.#pause?.cancel();
+    this.#pause = this.#clock.after(delayMs, () => {
+      this.#pause = undefined;
+      this.#announce(this);
+    });
   }
 
   /** Claims again after this delay, unless an earlier claim is scheduled. */
@@ -138,6 +153,8 @@ export class QueueState {
 
   stop(): void {
     this.isStopped = true;
+    this.#pause?.cancel();
+    this.#pause = undefined;
     this.#timer?.timer.cancel();
     this.#timer = undefined;
     this.partitions.stop();

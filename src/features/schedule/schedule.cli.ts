@@ -48,7 +48,7 @@ interface ScheduleView extends WorkflowSchedule {
 }
 
 async function view(operator: Operator, schedule: WorkflowSchedule): Promise<ScheduleView> {
-  // Another language may know expressions that we do not.
+  // An expression or a time zone that we do not know has no next run here.
   const [next] = schedule.status === 'ACTIVE' ? await nextRuns(operator, schedule, 1).catch(() => []) : [];
   return { ...schedule, nextRunAt: next?.toISOString() ?? null };
 }

@@ -82,3 +82,9 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal, optio
     signal?.addEventListener('abort', onAbort, { once: true });
   });
 }
+
+/** A time in UTC as text. What a damaged row has instead of a time stays the number that it is. */
+export function utcText(epochMs: number): string {
+  const date = new Date(epochMs);
+  return Number.isNaN(date.getTime()) ? String(epochMs) : date.toISOString();
+}

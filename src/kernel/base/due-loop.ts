@@ -54,8 +54,9 @@ export class DueLoop {
     this.#woken.abort('woken');
   }
 
-  /** Wakes the loop if it would sleep past an item that is due in this time. */
+  /** Wakes the loop if it would sleep past an item that is due in this time. NaN, as of a damaged row, is no time. */
   wakeFor(dueMs: number): void {
+    if (Number.isNaN(dueMs)) return;
     const { clock, graceMs = 0 } = this.#options;
     const isKnown = dueMs > 0 && clock.monotonic() + dueMs + graceMs >= this.#sleepsUntil - KNOWN_WITHIN_MS;
     if (!isKnown) this.wake();
@@ -70,7 +71,7 @@ export class DueLoop {
       const nextMs = await this.#sweep(signal);
       // The sweep may have measured when it began: wake early and sweep again, rather than late.
       const dueMs = (nextMs ?? maxMs) - (clock.monotonic() - begunAt);
-      const delayMs = Math.min(Math.max(dueMs, 0) + graceMs, maxMs);
+      const delayMs = Number.isNaN(dueMs) ? maxMs : Math.min(Math.max(dueMs, 0) + graceMs, maxMs);
       if (delayMs <= 0) {
         await new Promise((resolve) => setImmediate(resolve));
         continue;

@@ -1,5 +1,6 @@
 // Rows that other programs have written, and that make no sense: each ends by itself, and all others are served.
 import { expect, test } from 'vitest';
+import { type DLogger, silentLogger } from '../../../src/kernel/base/log.js';
 import { DBOSAwaitedWorkflowCancelledError } from '../../../src/kernel/errors/errors.js';
 import type { Database } from '../../../src/database/database.js';
 import { sql, table, type Value } from '../../../src/kernel/sql/sql.js';
@@ -20,8 +21,11 @@ const SETTINGS = {
 } as const;
 
 /** A launched engine with a paused queue, on which a bad workflow waits before a good one. */
-async function setup(dialect: TestDialect, options: { readonly isPartitioned?: boolean } = {}) {
-  const { DBOS, url } = await createEngine(dialect);
+async function setup(
+  dialect: TestDialect,
+  options: { readonly isPartitioned?: boolean; readonly logger?: DLogger } = {},
+) {
+  const { DBOS, url } = await createEngine(dialect, { logger: options.logger ?? silentLogger });
   const echo = DBOS.registerWorkflow(async (text: string) => text, { name: 'echo' });
   const oversleep = DBOS.registerWorkflow(() => DBOS.sleepms(3_600_000), { name: 'oversleep' });
   await DBOS.launch();
@@ -38,6 +42,37 @@ async function setup(dialect: TestDialect, options: { readonly isPartitioned?: b
 }
 
 forEachDialect((dialect) => {
+  test('a workflow that cannot be prepared is a dead letter, and the others of its claim run', async () => {
+    const log: string[] = [];
+    const logger = {
+      ...silentLogger,
+      warn: (entry: unknown) => {
+        if (String(entry).includes('"bad" is recovered')) throw new Error('The logger fails.');
+      },
+      error: (entry: unknown) => void log.push(String(entry)),
+    };
+    const { DBOS, bad, good, database } = await setup(dialect, { logger });
+    // Branches that may have crossed are worth a warning.
+    const steps = [
+      ['a', 0, 100],
+      ['b', 0, 10],
+      ['c', 20, 30],
+      ['c', 120, 130],
+    ] as const;
+    for (const [stepID, [name, from, until]] of steps.entries()) {
+      await database.run(sql`
+        INSERT INTO ${table('operation_outputs')}
+          (workflow_uuid, function_id, function_name, started_at_epoch_ms, completed_at_epoch_ms)
+        VALUES ('bad', ${stepID}, ${name}, ${from}, ${until})`);
+    }
+
+    await DBOS.resumeQueue('q');
+
+    expect(await good.getResult()).toBe('good');
+    expect(await failureOf(bad.getResult())).toMatchObject({ code: 'AWAITED_WORKFLOW_EXCEEDED_MAX_RECOVERY_ATTEMPTS' });
+    expect(log.filter((line) => line.includes('"bad" has stored cannot be read'))).toHaveLength(1);
+  });
+
   test.each(['admin', '"admin"', '{"admin":true}', '[1]', '[', 'null', '["admin"'])(
     'roles %s end one workflow with an error',
     async (roles) => {

@@ -373,6 +373,28 @@ describe('a dispatcher', () => {
     await dispatcher.stop();
   });
 
+  test('leaves a queue alone after a claim that has failed, whatever is announced meanwhile', async () => {
+    const { clock, dispatcher, claims } = await setup(['a']);
+    dispatcher.wake('a');
+    claims[0]?.fail();
+    await turns();
+
+    for (let wakes = 0; wakes < 100; wakes += 1) {
+      dispatcher.wake('a');
+      dispatcher.refresh();
+      dispatcher.slotFreed('a', null);
+      dispatcher.capacityFreed();
+      await turns();
+    }
+    expect(claims).toHaveLength(1);
+    clock.advance(500);
+    await turns();
+
+    expect(claims).toHaveLength(2);
+    claims[1]?.end({});
+    await dispatcher.stop();
+  });
+
   test('looks once for a queue that it does not know', async () => {
     const { dispatcher, looks } = await setup(['a']);
 

@@ -16,7 +16,7 @@ async function setup(nextMs: number | undefined) {
   const loop = new DueLoop({ clock, logger: silentLogger, subject: 'Items', sweep, maxMs: MAX_MS, graceMs: 50 });
   onTestFinished(() => loop.stop());
   loop.start();
-  await until(() => clock.isArmed(Math.min((nextMs ?? MAX_MS) + 50, MAX_MS)));
+  await until(() => clock.isArmed(Math.min((nextMs || MAX_MS) + 50, MAX_MS)));
   return { clock, loop, swept };
 }
 
@@ -48,6 +48,25 @@ describe('a loop that hears of an item', () => {
     clock.set(byMs);
 
     loop.wakeFor(5000);
+
+    await until(() => swept.times === 2);
+  });
+
+  test('sleeps on if the item has no time', async () => {
+    const { loop, swept } = await setup(5000);
+
+    loop.wakeFor(NaN);
+    await turns();
+
+    expect(swept.times).toBe(1);
+  });
+
+  test('looks now and then for an item that has no time', async () => {
+    const { clock, swept } = await setup(NaN);
+    await turns();
+    expect(swept.times).toBe(1);
+
+    clock.advance(MAX_MS);
 
     await until(() => swept.times === 2);
   });

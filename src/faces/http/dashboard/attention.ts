@@ -1,4 +1,5 @@
 // What needs attention, the most harmful first. Each item has a reason, and says which page shows more.
+import { utcText } from '../../../kernel/base/clock.js';
 import { ReceivedLetters } from '../../../features/dead-letter/received-letters.js';
 import { getQueueStats, listQueueRecords, type QueueStats } from '../../../features/queue/queues.js';
 import { groupFailures } from '../../../features/listing/failures.js';
@@ -110,7 +111,7 @@ async function receiverItems(operator: StoreOperator): Promise<AttentionItem[]> 
 
 function silentExecutor({ executorID, host, pid, leaseUntil }: ExecutorRecord): AttentionItem {
   const reason =
-    `The lease of process ${pid} on ${host} expired at ${new Date(leaseUntil).toISOString()}, and no other process has ` +
+    `The lease of process ${pid} on ${host} expired at ${utcText(leaseUntil)}, and no other process has ` +
     'taken over its workflows. Start a process of its version.';
   return { kind: 'silent-executor', title: executorID, count: 1, reason, harm: 'high', link: page('executors') };
 }

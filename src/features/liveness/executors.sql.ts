@@ -30,6 +30,8 @@ export interface Services {
   readonly instances: readonly string[];
   /** The formats in which it can read a workflow. Undefined if it does not say so. */
   readonly formats?: readonly string[] | undefined;
+  /** Whether it applies a retention policy. */
+  readonly retention: boolean;
 }
 
 const names = array(string());
@@ -51,14 +53,15 @@ export function metadataOf({ metadata }: Pick<Incarnation, 'metadata'>): Readonl
 export function servicesOf(engine: Pick<Incarnation, 'metadata'>): Services | undefined {
   const { services } = metadataOf(engine);
   if (!isRecord(services)) return undefined;
-  const { listenQueues, memoryQueues, functions, instances = [], formats } = services;
+  const { listenQueues, memoryQueues, functions, instances = [], formats, retention = false } = services;
   const isReadable =
     namesOrNull.accepts(listenQueues) &&
     names.accepts(memoryQueues) &&
     names.accepts(functions) &&
     names.accepts(instances) &&
-    (formats === undefined || names.accepts(formats));
-  return isReadable ? { listenQueues, memoryQueues, functions, instances, formats } : undefined;
+    (formats === undefined || names.accepts(formats)) &&
+    typeof retention === 'boolean';
+  return isReadable ? { listenQueues, memoryQueues, functions, instances, formats, retention } : undefined;
 }
 
 /** Whether an engine claims from a queue. `isStored`: the queue is in the database. */

@@ -51,6 +51,7 @@ function incarnationOf(runtime: Runtime) {
       functions: registry.workflowKeys,
       instances: registry.instanceKeys,
       formats: codec.formats,
+      retention: config.retention !== undefined,
     }),
   };
 }

@@ -117,6 +117,7 @@ export const executorView = record({
   memoryQueues: optional(listOf(text)),
   functions: optional(listOf(text).about('Its workflows, as class.name.')),
   instances: optional(listOf(text)),
+  retention: optional(boolean.about('Whether it applies a retention policy.')),
 }).named('Executor');
 
 /** `running` counts workflows by executor ID. */
@@ -129,7 +130,7 @@ export function viewExecutor(
   // The metadata holds lists of names.
   const services = servicesOf({ metadata }) as Pick<
     Checked<typeof executorView>,
-    'listenQueues' | 'memoryQueues' | 'functions' | 'instances'
+    'listenQueues' | 'memoryQueues' | 'functions' | 'instances' | 'retention'
   >;
   const process = { incarnationID, executorID, applicationName, applicationVersion, host, pid };
   const times = { startedAt, heartbeatAt, leaseUntil };

@@ -51,34 +51,31 @@ function deleteDeletable({ dialect }: Database, seen: readonly SeenWorkflow[]): 
     RETURNING workflow_uuid`;
 }
 
-/** Deletes them with all their data, and notes the object that holds their copies, in one commit. Returns their IDs. */
+/**
+ * Deletes them with all their data, and notes the object that holds their copies, in one commit. Returns their IDs. What
+ * another process has deleted meanwhile is in the object that it has noted itself, so that note stays.
+ */
 export async function deleteUnchanged(
   database: Database,
   seen: readonly SeenWorkflow[],
   objectName: string | undefined,
 ): Promise<string[]> {
-  const ids = seen.map(({ workflowID }) => workflowID);
-  const [deleted = []] = await database.commit([
-    deleteDeletable(database, seen),
-    ...(objectName === undefined ? [] : noteArchived(ids, objectName)),
-    ...deletePayloads(database, ids),
-  ]);
-  return deleted.map((row) => row['workflow_uuid'] as string);
+  return database.transaction(async (tx) => {
+    const deleted = (await tx.run(deleteDeletable(database, seen))).map((row) => row['workflow_uuid'] as string);
+    if (deleted.length === 0) return deleted;
+    const notes = objectName === undefined ? [] : noteArchived(deleted, objectName);
+    for (const statement of [...notes, ...deletePayloads(tx, deleted)]) await tx.run(statement);
+    return deleted;
+  });
 }
 
-/**
- * Those of the workflows that are deleted, by whichever program: the object holds them all. An older row is deleted before,
- * because it may be in another partition than the new one.
- */
+/** An older row, of a workflow that was restored, is deleted before: it may be in another partition than the new one. */
 function noteArchived(workflowIDs: readonly string[], objectName: string): Sql[] {
   const columns = [
     { name: 'workflow_uuid', type: 'text' },
     { name: 'object_name', type: 'text' },
   ] as const;
-  const isGone = (id: Sql): Sql => sql`NOT EXISTS (SELECT 1 FROM ${workflows} AS w WHERE w.workflow_uuid = ${id})`;
-  const forget = sql`
-    DELETE FROM ${archived}
-    WHERE workflow_uuid ${oneOf(workflowIDs)} AND ${isGone(sql`archived_workflows.workflow_uuid`)}`;
+  const forget = sql`DELETE FROM ${archived} WHERE workflow_uuid ${oneOf(workflowIDs)}`;
   const note = sql`
     INSERT INTO ${archived} (workflow_uuid, object_name, archived_at)
     SELECT r.workflow_uuid, r.object_name, ${nowMs}
@@ -86,9 +83,7 @@ function noteArchived(workflowIDs: readonly string[], objectName: string): Sql[]
       'r',
       columns,
       workflowIDs.map((id) => [id, objectName]),
-    )}
-    WHERE ${isGone(sql`r.workflow_uuid`)}
-    ON CONFLICT DO NOTHING`;
+    )}`;
   return [forget, note];
 }
 

@@ -32,45 +32,48 @@ export interface ArchivedObject<T> {
   readonly workflows: readonly T[];
 }
 
-/** Archives workflows that have ended as one object, or several if they are large. Each is verified when it is returned. */
+/**
+ * Archives workflows that have ended as one object, or several if they are large. Each is verified when it is returned. What
+ * another process has deleted meanwhile is in none.
+ */
 export async function* archiveWorkflows<T extends { readonly workflowID: string }>(
   { database }: Operator,
   { archive, pace, workflows }: { readonly archive: Archive; readonly pace: Pace; readonly workflows: readonly T[] },
 ): AsyncGenerator<ArchivedObject<T>> {
   const size = new PieceSize(READ_MAX);
-  let draft = new Draft();
-  let first = 0;
+  let draft = new Draft<T>();
   for (let read = 0; read < workflows.length;) {
-    const piece = workflows.slice(read, read + size.limit);
-    const ids = piece.map(({ workflowID }) => workflowID);
-    const lines = await pace.work(size, async () => (await readEnded(database, ids)).map(lineOf));
-    read += piece.length;
-    lines.forEach((line) => draft.add(line));
-    if (read < workflows.length && draft.characters < OBJECT_CHARACTERS) continue;
-    yield { name: await store(archive, draft, pace), workflows: workflows.slice(first, read) };
+    const piece = new Map(workflows.slice(read, read + size.limit).map((workflow) => [workflow.workflowID, workflow]));
+    const lines = await pace.work(size, async () => (await readEnded(database, [...piece.keys()])).map(lineOf));
+    read += piece.size;
+    for (const line of lines) draft.add(line, piece.get(line.workflowID) as T);
+    if (draft.workflows.length === 0 || (read < workflows.length && draft.characters < OBJECT_CHARACTERS)) continue;
+    yield { name: await store(archive, draft, pace), workflows: draft.workflows };
     draft = new Draft();
-    first = read;
   }
 }
 
 /** A workflow as an object holds it. */
 interface Line {
+  readonly workflowID: string;
   readonly text: string;
   readonly endedAt: number;
 }
 
 function lineOf(transferred: Transferred): Line {
-  const { completedAt, updatedAt } = transferred.workflow_status;
-  return { text: `${JSON.stringify(toExported(transferred))}\n`, endedAt: completedAt ?? updatedAt };
+  const { workflowID, completedAt, updatedAt } = transferred.workflow_status;
+  return { workflowID, text: `${JSON.stringify(toExported(transferred))}\n`, endedAt: completedAt ?? updatedAt };
 }
 
 /** What an object will hold. */
-class Draft {
+class Draft<T> {
+  readonly workflows: T[] = [];
   readonly #lines: string[] = [];
   #endedAt = 0;
   characters = 0;
 
-  add({ text, endedAt }: Line): void {
+  add({ text, endedAt }: Line, workflow: T): void {
+    this.workflows.push(workflow);
     this.#lines.push(text);
     this.#endedAt = Math.max(this.#endedAt, endedAt);
     this.characters += text.length;
@@ -84,7 +87,7 @@ class Draft {
 }
 
 /** Writes an object, verifies it, and returns its name. Waiting for the archive is no load, packing is. */
-async function store(archive: Archive, draft: Draft, pace: Pace): Promise<string> {
+async function store(archive: Archive, draft: Draft<unknown>, pace: Pace): Promise<string> {
   const { name, text, content } = await pace.load(() => draft.pack());
   await attempt(`write "${name}"`, () => archive.write(name, content));
   const written = await attempt(`read "${name}"`, () => archive.read(name));

@@ -80,26 +80,13 @@ export async function applyRetention(
 ): Promise<RetentionApplied> {
   const { signal, archive = operator.archive, ...rest } = options;
   const { batchSize, restFactor, onProgress } = { ...rest, ...APPLY.read(rest, 'options') } as ApplyRetentionOptions;
-  const { database, dataSources } = operator;
   let applied: RetentionApplied = { workflows: 0, archived: 0 };
   const policy = policyOf(operator, given);
-  const walk = { batchSize, restFactor, signal };
-  const size = new PieceSize(batchSize ?? BATCH_SIZE);
-  await walkDue(operator, policy, walk, async (due, pace) => {
-    const deletable = due.length === 0 ? [] : await pace.work(size, () => findDeletable(database, due));
-    for await (const { name, workflows } of objectsOf(operator, { archive, pace, workflows: deletable })) {
-      for (let first = 0; first < workflows.length;) {
-        const piece = workflows.slice(first, first + size.limit);
-        const deleted = await pace.work(size, () => deleteUnchanged(database, piece, name));
-        await dataSources?.forgetDeleted(deleted);
-        applied = {
-          workflows: applied.workflows + deleted.length,
-          archived: applied.archived + (archive ? deleted.length : 0),
-        };
-        onProgress?.(applied);
-        first += piece.length;
-      }
-    }
+  const walk = { batchSize, restFactor: restFactor ?? REST_FACTORS[operator.database.dialect.name], signal };
+  await deleteDue(operator, await dueBy(operator, policy), { ...walk, archive }, (deleted) => {
+    const workflows = applied.workflows + deleted;
+    applied = { workflows, archived: archive ? workflows : 0 };
+    onProgress?.(applied);
   });
   if (policy.history === undefined) return applied;
   applied = { ...applied, events: 0 };
@@ -108,6 +95,37 @@ export async function applyRetention(
     onProgress?.(applied);
   });
   return applied;
+}
+
+/** Workflows that are due: created before a time, of this application, and picked by a rule. */
+export interface Due {
+  readonly before: number;
+  readonly isDue: (workflow: AgedWorkflow) => boolean;
+}
+
+/** Deletes what is due and has ended, unless something needs it, and archives it before if there is an archive. */
+export async function deleteDue(
+  operator: Operator,
+  due: Due,
+  { archive, ...walk }: PaceOptions & { readonly archive?: Archive | undefined },
+  onDeleted: (count: number) => void,
+): Promise<void> {
+  const { database, dataSources } = operator;
+  const size = new PieceSize(walk.batchSize ?? BATCH_SIZE);
+  await walkDue(operator, due, walk, async (found, pace) => {
+    if (found.length === 0) return;
+    // What is not deleted in the end need not be in the archive.
+    const workflows = archive ? await pace.work(size, () => findDeletable(database, found)) : found;
+    for await (const object of objectsOf(operator, { archive, pace, workflows })) {
+      for (let first = 0; first < object.workflows.length;) {
+        const piece = object.workflows.slice(first, first + size.limit);
+        const deleted = await pace.work(size, () => deleteUnchanged(database, piece, object.name));
+        await dataSources?.forgetDeleted(deleted);
+        onDeleted(deleted.length);
+        first += piece.length;
+      }
+    }
+  });
 }
 
 interface ToDelete {
@@ -173,7 +191,8 @@ export async function planRetention(
   const policy = policyOf(operator, given);
   const plan = new Plan();
   const size = new PieceSize(BATCH_SIZE);
-  await walkDue(operator, policy, {}, async (due, pace) => {
+  const walk = { restFactor: REST_FACTORS[database.dialect.name] };
+  await walkDue(operator, await dueBy(operator, policy), walk, async (due, pace) => {
     if (due.length === 0) return;
     const deletable = await pace.work(size, () => findDeletable(database, due));
     const ids = new Set(deletable.map(({ workflowID }) => workflowID));
@@ -244,29 +263,35 @@ function policyOf({ retention }: Operator, given: RetentionPolicy | undefined): 
   throw new DBOSInvalidArgumentError('No retention is configured. Pass a policy, or set retention.', 'policy');
 }
 
-/** Walks the workflows that have ended longer ago than the policy keeps them. `act` works at the pace of the walk. */
+/** What has ended longer ago than the policy keeps it. */
+async function dueBy(operator: Operator, policy: RetentionPolicy): Promise<Due> {
+  const { now } = await operator.retrying(() => readNow(operator.database));
+  const isDue = (workflow: AgedWorkflow): boolean => {
+    const ms = keptMs(policy, workflow);
+    return ms !== undefined && workflow.endedAt <= now - ms;
+  };
+  return { before: Math.ceil(now - (shortestKeptMs(policy) ?? Infinity)) + 1, isDue };
+}
+
+/** Walks what is due, oldest first. `act` works at the pace of the walk. */
 async function walkDue(
   operator: Operator,
-  policy: RetentionPolicy,
+  { before, isDue }: Due,
   { batchSize = BATCH_SIZE, ...walk }: PaceOptions,
   act: (due: readonly AgedWorkflow[], pace: Pace) => Promise<void>,
 ): Promise<void> {
   const { database, applicationName } = operator;
-  const shortestMs = shortestKeptMs(policy);
-  if (shortestMs === undefined) return;
-  const { now } = await operator.retrying(() => readNow(database));
-  const isDue = (workflow: AgedWorkflow): boolean => {
-    const ms = keptMs(policy, workflow);
-    return workflow.isOwn && ms !== undefined && workflow.endedAt <= now - ms;
-  };
-  const before = Math.ceil(now - shortestMs) + 1;
-  const pace = new Pace(operator, { ...walk, restFactor: walk.restFactor ?? REST_FACTORS[database.dialect.name] });
+  if (before === -Infinity) return;
+  const pace = new Pace(operator, walk);
   const size = new PieceSize(batchSize);
   for (let after: AgeCursor | undefined = OLDEST; after !== undefined;) {
     const range: Omit<AgeRange, 'limit'> = { after, before };
     const { limit } = size;
     const oldest = await pace.work(size, () => listByAge(database, { ...range, limit }, applicationName));
-    await act(oldest.filter(isDue), pace);
+    await act(
+      oldest.filter((workflow) => workflow.isOwn && isDue(workflow)),
+      pace,
+    );
     after = oldest.length < limit ? undefined : oldest.at(-1);
   }
 }

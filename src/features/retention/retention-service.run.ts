@@ -1,7 +1,7 @@
-// Applies the configured retention at intervals, in one engine of the application at a time, and keeps partitions in advance
-// where tables have them. It deletes nothing twice, so it does no harm if two engines do it for a moment, because one was just
-// launched.
+// Applies the configured retention at intervals, in one engine of the application that has it, and keeps partitions in advance
+// where tables have them. It does no harm if two engines do it at once, because one was just launched.
 import { durationMs } from '../../kernel/base/duration.js';
+import { servicesOf } from '../liveness/executors.sql.js';
 import { findPartitionFaults, keepPartitions } from './partitioned-tables.sql.js';
 import { applyRetention } from './retention-policy.js';
 import { isFirstOfApplication } from '../liveness/first-engine.run.js';
@@ -31,9 +31,9 @@ export class RetentionService extends Periodic {
   }
 
   protected override async look(signal: AbortSignal): Promise<void> {
-    if (!(await isFirstOfApplication(this.runtime))) return;
-    await this.#keepPartitions();
+    if (await isFirstOfApplication(this.runtime)) await this.#keepPartitions();
     if (!this.runtime.config.retention) return;
+    if (!(await isFirstOfApplication(this.runtime, (engine) => servicesOf(engine)?.retention === true))) return;
     const { workflows, archived, events = 0 } = await applyRetention(this.runtime, undefined, { signal });
     if (events > 0) this.runtime.logger.info(`Retention deleted ${events} stored event(s) of workflows that are kept.`);
     if (workflows === 0) return;

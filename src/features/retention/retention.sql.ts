@@ -8,7 +8,7 @@ import { lacks } from '../../database/lacking.js';
 import { deletePayloads } from '../lifecycle/deletion.sql.js';
 import { runNoted } from '../history/notes.sql.js';
 import { cancellation } from '../../run/rows/lifecycle.js';
-import { hasEnded, isActive, unindexed } from '../../run/rows/states.js';
+import { isActive, unindexed } from '../../run/rows/states.js';
 
 /** A position in a walk: after this row. */
 export interface AgeCursor {
@@ -90,23 +90,6 @@ const isCountedStart = sql`(
 
 /** Whether something still refers to the row of a workflow that has ended. */
 export const isNeeded: Sql = sql`(${hasActiveParent} OR ${isRecentOccurrence} OR ${isCountedStart})`;
-
-/** Deletes the workflows that are old enough and have ended, with all their data. Returns their IDs. */
-export async function deleteIfEnded(
-  database: Database,
-  workflowIDs: readonly string[],
-  before: number,
-): Promise<string[]> {
-  const [deleted = []] = await database.commit([
-    sql`
-      DELETE FROM ${workflows}
-      WHERE workflow_uuid ${oneOf(workflowIDs)} AND ${hasEnded()}
-        AND created_at < ${before} AND NOT ${isNeeded}
-      RETURNING workflow_uuid`,
-    ...deletePayloads(database, workflowIDs),
-  ]);
-  return deleted.map((row) => row['workflow_uuid'] as string);
-}
 
 /** Cancels the active workflows and returns their IDs. */
 export async function cancelIfActive(database: Database, workflowIDs: readonly string[]): Promise<string[]> {

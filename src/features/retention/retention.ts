@@ -4,8 +4,8 @@ import { DBOSInvalidArgumentError } from '../../kernel/errors/errors.js';
 import { type Check, func, number, optional, positiveInteger, record } from '../../kernel/check/validation.js';
 import { hasEnded, isActive } from '../../kernel/workflow/status.js';
 import {
+  type AgedWorkflow,
   cancelIfActive,
-  deleteIfEnded,
   deleteOrphans,
   findNthNewest,
   findPayloadTables,
@@ -16,6 +16,7 @@ import { readNow } from '../schedule/schedules.sql.js';
 import { announceChanged } from '../../operator/announcements.js';
 import type { Operator } from '../../operator/operator.js';
 import { walkByAge } from './paced-walk.js';
+import { deleteDue } from './retention-policy.js';
 
 /** Pass one of the two limits, or both: then the later cutoff applies. */
 export interface GarbageCollectOptions {
@@ -41,7 +42,7 @@ export interface GarbageCollected {
 /** Deletes old workflows that have ended, and leftovers of deleted workflows. */
 export async function garbageCollect(operator: Operator, options: GarbageCollectOptions): Promise<GarbageCollected> {
   checkOptions(options);
-  const { database, applicationName, dataSources } = operator;
+  const { database } = operator;
   const { onProgress, batchSize, restFactor } = options;
   const before = await cutoffOf(operator, options);
   let collected: GarbageCollected = { workflows: 0, orphans: 0 };
@@ -63,16 +64,8 @@ export async function garbageCollect(operator: Operator, options: GarbageCollect
       return oldest;
     });
   }
-  await walkByAge(operator, walkOptions, async (range) => {
-    const oldest = await listByAge(database, range, applicationName);
-    const ended = oldest.filter(({ isOwn, status }) => isOwn && hasEnded(status)).map(({ workflowID }) => workflowID);
-    if (ended.length > 0) {
-      const deletedIDs = await deleteIfEnded(database, ended, before);
-      report(deletedIDs.length, 0);
-      await dataSources?.forgetDeleted(deletedIDs);
-    }
-    return oldest;
-  });
+  const due = { before, isDue: ({ status }: AgedWorkflow) => hasEnded(status) };
+  await deleteDue(operator, due, { batchSize, restFactor }, (deleted) => report(deleted, 0));
   return collected;
 }
 

@@ -8,7 +8,6 @@ import { insertForks } from '../../../src/features/lifecycle/forks.sql.js';
 import { cancelWorkflows } from '../../../src/run/rows/lifecycle.js';
 import {
   cancelIfActive,
-  deleteIfEnded,
   findNthNewest,
   listByAge,
   listPayloadsByAge,
@@ -52,7 +51,6 @@ async function plansOf(database: Database): Promise<string[]> {
   await listByAge(fake, RANGE, 'test');
   for (const name of ['workflow_input', 'operation_outputs'] as const) await listPayloadsByAge(fake, name, RANGE);
   await findNthNewest(fake, 1000, 'test');
-  await deleteIfEnded(fake, IDS, 100);
   const seen = IDS.map((workflowID) => ({ workflowID, updatedAt: 5 }));
   await findDeletable(fake, seen);
   await deleteUnchanged(fake, seen, 'object');

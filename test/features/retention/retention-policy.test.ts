@@ -326,6 +326,55 @@ forEachForm((dialect) => {
       expect(await getArchivedWorkflow(operator, id)).toBeDefined();
     });
 
+    test('holds each workflow that is noted, whatever another process has archived meanwhile', async () => {
+      const memory = new MemoryArchive();
+      let other: Promise<unknown> | undefined;
+      const archive: Archive = {
+        async write(name, content) {
+          // While the first object of this process is written, the other one archives and deletes all there is: what this
+          // object holds as well, and what this process has listed and not read yet.
+          other ??= applyRetention(operatorOn(database, { archive: memory }), { completed: '30d' }, FAST);
+          await other;
+          await memory.write(name, content);
+        },
+        read: (name) => memory.read(name),
+      };
+      const { database, operator } = await setup(dialect, { archive });
+      const large = newWorkflow({ status: 'SUCCESS', owner: null, inputs: JSON.stringify('x'.repeat(8_000_000)) });
+      const rest = Array.from({ length: 150 }, () => newWorkflow({ status: 'SUCCESS', owner: null }));
+      await database.run(insertWorkflows([large, ...rest]));
+      await database.run(sql`UPDATE ${table('workflow_status')} SET created_at = 2, updated_at = 3, completed_at = 3`);
+      await database.run(
+        sql`UPDATE ${table('workflow_status')} SET created_at = 1 WHERE workflow_uuid = ${large.workflowID}`,
+      );
+
+      const applied = await applyRetention(operator, { completed: '30 days' }, FAST);
+
+      expect(await other).toEqual({ workflows: 151, archived: 151 });
+      expect(applied).toEqual({ workflows: 0, archived: 0 });
+      for (const { workflowID } of [large, ...rest]) {
+        const { workflow_status: status } = (await getArchivedWorkflow(operator, workflowID)) ?? {};
+        expect(status?.workflow_uuid).toBe(workflowID);
+      }
+    });
+
+    test('holds each workflow that is noted when several processes archive at once', async () => {
+      const archive = new MemoryArchive();
+      const { database, operator } = await setup(dialect, { archive });
+      const all = Array.from({ length: 400 }, () => newWorkflow({ status: 'SUCCESS', owner: null }));
+      await database.run(insertWorkflows(all));
+      await database.run(sql`UPDATE ${table('workflow_status')} SET created_at = 1, updated_at = 2, completed_at = 2`);
+      // Each in a piece of its own, so that the processes meet in the middle of them.
+      const passes = [20, 30, 50].map((batchSize) =>
+        applyRetention(operator, { completed: '30 days' }, { ...FAST, batchSize }),
+      );
+
+      const applied = await Promise.all(passes);
+
+      expect(applied.reduce((sum, { archived }) => sum + archived, 0)).toBe(400);
+      for (const { workflowID } of all) expect(await getArchivedWorkflow(operator, workflowID)).toBeDefined();
+    });
+
     test('does not lose a workflow that is resumed while it is archived', async () => {
       const memory = new MemoryArchive();
       let resume = async (): Promise<unknown> => undefined;

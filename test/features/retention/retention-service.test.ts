@@ -47,6 +47,16 @@ forEachDialect((dialect) => {
       expect(readdirSync(folder)).toEqual(['workflows']);
     });
 
+    test('applies it although an engine without it was launched first', async () => {
+      const url = await dialect.createURL();
+      const { DBOS, work } = await launch(url, {});
+      await launch(url, { retention: { completed: 0, every: 100 } });
+
+      const { workflowID } = await DBOS.startWorkflow(work)(1);
+
+      await until('it is deleted', async () => (await DBOS.getWorkflowStatus(workflowID)) === null);
+    });
+
     test('brings an archived workflow back by an import', async () => {
       const url = await dialect.createURL();
       const archive = fileArchive(newFolder());

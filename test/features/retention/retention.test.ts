@@ -155,12 +155,12 @@ describe('garbage collection', () => {
       const workflows = ended(20, { status: 'CANCELLED' });
       await add(workflows, (index) => index);
       // Between the look at the workflows and the commit.
-      const resuming: Pick<Database, 'dialect' | 'read' | 'commit'> = {
+      const resuming: Pick<Database, 'dialect' | 'read' | 'transaction'> = {
         dialect: database.dialect,
         read: (statement) => database.read(statement),
-        commit: async (statements) => {
+        transaction: async (body) => {
           await database.run(sql`UPDATE ${table('workflow_status')} SET status = 'ENQUEUED' WHERE created_at < 10`);
-          return database.commit(statements);
+          return database.transaction(body);
         },
       };
 

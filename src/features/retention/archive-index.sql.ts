@@ -98,6 +98,38 @@ export async function findArchived(database: Database, workflowID: string): Prom
   return row?.['object_name'] as string | undefined;
 }
 
+/** The workflows that are noted under another object than this one, by that object. */
+export async function findNotedElsewhere(
+  database: Database,
+  workflowIDs: readonly string[],
+  objectName: string,
+): Promise<Map<string, string[]>> {
+  const found = await database.read(sql`
+    SELECT a.object_name, a.workflow_uuid
+    FROM ${archived} AS a
+    WHERE a.workflow_uuid ${oneOf(workflowIDs)} AND a.object_name <> ${objectName}`);
+  const elsewhere = new Map<string, string[]>();
+  for (const row of found) {
+    const name = row['object_name'] as string;
+    elsewhere.set(name, [...(elsewhere.get(name) ?? []), row['workflow_uuid'] as string]);
+  }
+  return elsewhere;
+}
+
+/** Notes another object for those that are still noted under the given one. Returns how many. */
+export async function moveNotes(
+  database: Database,
+  workflowIDs: readonly string[],
+  { from, to }: { readonly from: string; readonly to: string },
+): Promise<number> {
+  const moved = await database.run(sql`
+    UPDATE ${archived}
+    SET object_name = ${to}
+    WHERE workflow_uuid ${oneOf(workflowIDs)} AND object_name = ${from}
+    RETURNING workflow_uuid`);
+  return moved.length;
+}
+
 /** What is deleted with workflows. */
 export interface Holdings {
   /** Of inputs, outputs and errors, of workflows and steps: an estimate of the space they take. */

@@ -3,12 +3,12 @@
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { ArchiveError } from '../../kernel/errors/errors.js';
-import { findArchived } from './archive-index.sql.js';
+import { findArchived, findNotedElsewhere, moveNotes } from './archive-index.sql.js';
 import { readEnded, type Transferred } from '../transfer/transfer.sql.js';
 import type { Operator } from '../../operator/operator.js';
 import type { Archive } from './archive-target.js';
 import { type ExportedWorkflow, toExported } from '../transfer/export-format.js';
-import { type Pace, PieceSize } from './paced-walk.js';
+import { Pace, PieceSize } from './paced-walk.js';
 
 /** Loaded when it is used: most programs have no archive. */
 async function compress(text: string): Promise<Buffer> {
@@ -25,6 +25,9 @@ async function decompress(bytes: Uint8Array): Promise<Buffer> {
 const READ_MAX = 100;
 /** Characters after which an object is complete, whatever else is due. */
 const OBJECT_CHARACTERS = 8_000_000;
+
+/** Notes of archived workflows that a repair looks at in one statement. */
+const REPAIRED_MAX = 500;
 
 /** An object in the archive, and the workflows whose copies it holds. */
 export interface ArchivedObject<T> {
@@ -149,4 +152,44 @@ export async function getArchivedWorkflow(
     if (exported.workflow_status.workflow_uuid === workflowID) return exported;
   }
   throw new ArchiveError(`Workflow "${workflowID}" is missing from "${name}" in the archive.`);
+}
+
+/** What a repair has found so far. */
+export interface ArchiveRepaired {
+  readonly objects: number;
+  /** Workflows that can be found again. */
+  readonly workflows: number;
+}
+
+/** Looks for workflows whose note names an object that lacks them, in all objects, and notes the one that has them. */
+export async function repairArchiveIndex(
+  operator: Operator,
+  { archive, names }: { readonly archive: Archive; readonly names: readonly string[] },
+  onProgress: (repaired: ArchiveRepaired) => void,
+): Promise<ArchiveRepaired> {
+  const { database } = operator;
+  const pace = new Pace(operator, { restFactor: 1 });
+  const size = new PieceSize(REPAIRED_MAX);
+  const idsIn = async (name: string): Promise<string[]> => {
+    const lines = ((await readObject(archive, name)) ?? '').split('\n').filter((line) => line !== '');
+    return lines.map((line) => (JSON.parse(line) as ExportedWorkflow).workflow_status.workflow_uuid as string);
+  };
+  let repaired: ArchiveRepaired = { objects: 0, workflows: 0 };
+  for (const to of names) {
+    const held = await idsIn(to);
+    for (let first = 0; first < held.length;) {
+      const piece = held.slice(first, first + size.limit);
+      first += piece.length;
+      for (const [from, ids] of await pace.work(size, () => findNotedElsewhere(database, piece, to))) {
+        const noted = new Set(await idsIn(from));
+        const lost = ids.filter((id) => !noted.has(id));
+        if (lost.length === 0) continue;
+        const moved = await pace.work(size, () => moveNotes(database, lost, { from, to }));
+        repaired = { ...repaired, workflows: repaired.workflows + moved };
+      }
+    }
+    repaired = { ...repaired, objects: repaired.objects + 1 };
+    onProgress(repaired);
+  }
+  return repaired;
 }

@@ -1,9 +1,13 @@
 // An archive in a folder.
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { dirname, join, sep } from 'node:path';
 import { newID } from '../../kernel/base/ids.js';
 import { filledString } from '../../kernel/check/validation.js';
 import type { Archive } from './archive-target.js';
+
+/** Names of objects begin and end with these. */
+const OBJECTS = 'workflows';
+const OBJECT_SUFFIX = '.ndjson.gz';
 
 /** Keeps archived workflows as files in a folder, which is created when needed. */
 export function fileArchive(folder: string): Archive {
@@ -38,6 +42,12 @@ export function fileArchive(folder: string): Archive {
       }
     },
   };
+}
+
+/** The names of all objects in the folder of an archive. */
+export async function listFileArchive(folder: string): Promise<string[]> {
+  const paths = await readdir(join(folder, OBJECTS), { recursive: true });
+  return paths.filter((path) => path.endsWith(OBJECT_SUFFIX)).map((path) => [OBJECTS, ...path.split(sep)].join('/'));
 }
 
 /** The new name is durable only with its folder. */

@@ -1,7 +1,7 @@
 // Commands for retention, and for what it has archived.
 import { applyRetention, planRetention, type PlannedRetention } from './retention-policy.js';
-import { fileArchive } from './file-archive.js';
-import { getArchivedWorkflow } from './archive.js';
+import { fileArchive, listFileArchive } from './file-archive.js';
+import { getArchivedWorkflow, repairArchiveIndex } from './archive.js';
 import type { KeptFor, RetentionPolicy } from './policy.js';
 import { command, confirm, JSON_FLAG, progressOn, YES_FLAG } from '../../faces/cli/command.js';
 import { APPLICATION, DATABASE, withClient } from '../../faces/cli/connection.js';
@@ -88,6 +88,33 @@ const runCommand = command({
     }),
 });
 
+const repairCommand = command({
+  name: 'retention repair',
+  about: 'Find archived workflows again whose note names an object that lacks them',
+  details:
+    'Two processes that applied retention at once could write such notes. Reads all objects of the archive. If it is no ' +
+    'folder, copy its objects into one first, under their names.',
+  options: { archive: required(ARCHIVE), ...OPTIONS },
+  examples: [['everstep retention repair --archive /var/lib/shop/archive', 'changes notes only']],
+  run: (context, { options }) =>
+    withClient(context, options, async ({ operator }) => {
+      const archive = fileArchive(options.archive);
+      const names = await listFileArchive(options.archive);
+      const progress = progressOn(context);
+      try {
+        const repaired = await repairArchiveIndex(operator, { archive, names }, ({ objects, workflows }) =>
+          progress.show(
+            `${objects} of ${counted(names.length, 'object')} read, ${counted(workflows, 'workflow')} found`,
+          ),
+        );
+        const read = counted(repaired.objects, 'object');
+        return { json: repaired, text: () => `${counted(repaired.workflows, 'workflow')} found again in ${read}.` };
+      } finally {
+        progress.done();
+      }
+    }),
+});
+
 const archivedCommand = command({
   name: 'workflow archived',
   about: 'Print an archived workflow as a line of JSON, as exports have it',
@@ -105,4 +132,4 @@ const archivedCommand = command({
     }),
 });
 
-export const RETENTION_COMMANDS = [planCommand, runCommand, archivedCommand];
+export const RETENTION_COMMANDS = [planCommand, runCommand, repairCommand, archivedCommand];

@@ -8,9 +8,11 @@ import { silentLogger } from '../../../src/kernel/base/log.js';
 import { fileArchive } from '../../../src/features/retention/file-archive.js';
 import type { DBOSConfig } from '../../../src/run/config/config.js';
 import { createDBOS } from '../../../src/faces/library/dbos.js';
+import { sql, table } from '../../../src/kernel/sql/sql.js';
 import { call } from '../../faces/cli/terminals.js';
 import { until } from '../../crash/processes.js';
 import { forEachDialect, type TestDialect } from '../../rig/dialects.js';
+import { engineOf } from '../../rig/engines.js';
 
 async function launch(url: string, config: Partial<DBOSConfig>) {
   const DBOS = createDBOS();
@@ -115,6 +117,30 @@ forEachDialect((dialect) => {
       expect(JSON.parse(archived.out)).toMatchObject({ workflow_status: { workflow_uuid: handle.workflowID } });
       expect(missing.exitCode).not.toBe(0);
       expect(await DBOS.getArchivedWorkflow(handle.workflowID)).toBeDefined();
+    });
+
+    test('finds workflows again that are noted under an object without them', async () => {
+      const url = await dialect.createURL();
+      const folder = newFolder();
+      const { DBOS, work } = await launch(url, { archive: fileArchive(folder) });
+      const lost = await DBOS.startWorkflow(work)(1);
+      await lost.getResult();
+      await DBOS.applyRetention({ completed: 0 });
+      const other = await DBOS.startWorkflow(work)(2);
+      await other.getResult();
+      await DBOS.applyRetention({ completed: 0 });
+      await engineOf(DBOS).runtime.database.run(sql`
+        UPDATE ${table('archived_workflows')}
+        SET object_name = (SELECT MAX(a.object_name) FROM ${table('archived_workflows')} AS a WHERE a.workflow_uuid = ${other.workflowID})`);
+      await expect(DBOS.getArchivedWorkflow(lost.workflowID)).rejects.toThrow('is missing');
+      const repair = async () =>
+        JSON.parse((await call(`retention repair --archive ${folder} -s ${url} --json`)).out) as unknown;
+
+      const repaired = await repair();
+
+      expect(repaired).toEqual({ objects: 2, workflows: 1 });
+      expect(await repair()).toEqual({ objects: 2, workflows: 0 });
+      for (const { workflowID } of [lost, other]) expect(await DBOS.getArchivedWorkflow(workflowID)).toBeDefined();
     });
 
     test('shows an archived workflow over HTTP', async () => {

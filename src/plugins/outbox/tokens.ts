@@ -54,9 +54,9 @@ export function atTime(epochMs: number): Token {
   return parameter(epochMs, ['to_timestamp(', '::float8 / 1000.0)'], ['', '']);
 }
 
-/** A time as the number of milliseconds since the epoch. */
+/** A time as the number of milliseconds since the epoch. Not as an integer: some drivers of SQLite fail on those above 2^53. */
 export function milliseconds(column: string): Token {
-  return texts(`(EXTRACT(EPOCH FROM ${column}) * 1000)::float8`, column);
+  return texts(`(EXTRACT(EPOCH FROM ${column}) * 1000)::float8`, `CAST(${column} AS REAL)`);
 }
 
 /** A time of a `rows` list, which holds it in epoch milliseconds. */
@@ -83,6 +83,12 @@ export function text(value: string | null): Token {
 
 export function bigint(value: number | bigint | string | null): Token {
   return parameter(value, ['', '::int8'], ['', '']);
+}
+
+/** A count with a number added, or as it is if it is as large as a BIGINT can be. */
+export function increased(column: string, by = '1'): Token {
+  const text = `CASE WHEN ${column} = 9223372036854775807 THEN ${column} ELSE ${column} + ${by} END`;
+  return texts(text, text);
 }
 
 /** Bytes of a `rows` list, from a column of text or else one of hexadecimal digits. */

@@ -2,7 +2,7 @@
 import type { Row } from '../../transaction/driver.js';
 import { oneOf, type Sql, sql } from '../../../kernel/sql/sql.js';
 import type { OutboxTable } from '../schema/tables.js';
-import { milliseconds, now, statementNow, tableToken, text, uuid } from '../tokens.js';
+import { increased, milliseconds, now, statementNow, tableToken, text, uuid } from '../tokens.js';
 import { FETCHED } from './message.js';
 import { pick, type PickOptions } from './picking.js';
 
@@ -12,7 +12,7 @@ export function claim(options: PickOptions, token: string): Sql {
   return sql`
     WITH ${clauses}
     UPDATE ${tableToken(options.table)}
-    SET acquired_token = ${uuid(token)}, acquired_at = ${now}, deliveries_count = deliveries_count + 1
+    SET acquired_token = ${uuid(token)}, acquired_at = ${now}, deliveries_count = ${increased('deliveries_count')}
     WHERE ${isPicked}
     RETURNING ${FETCHED}, ${isExpired}`;
 }

@@ -87,6 +87,7 @@ async function prepareAll({ prepare }: HandoffParts, rows: readonly FetchedRow[]
   const failed: Failed[] = [];
   for (const row of rows) {
     if (row.isExpired) failed.push({ row, reason: 'expired', error: undefined });
+    else if (row.fault) failed.push({ row, reason: 'rejected', error: row.fault });
     else {
       try {
         ready.push({ row, work: await prepare(row) });

@@ -167,7 +167,8 @@ export class LeasedConsumer implements Consumer {
       if (row.isExpired) this.#settle(lease, { kind: 'dead', reason: 'expired', error: undefined });
       else if (row.deliveries > maxDeliveries) {
         this.#settle(lease, { kind: 'dead', reason: 'max_deliveries', error: undefined });
-      } else this.#buffer.push(lease);
+      } else if (row.fault) this.#settle(lease, { kind: 'dead', reason: 'rejected', error: row.fault });
+      else this.#buffer.push(lease);
     }
     // RETURNING has no order.
     this.#buffer.sort((a, b) => b.row.priority - a.row.priority || a.row.dueAt - b.row.dueAt || byID(a.row, b.row));

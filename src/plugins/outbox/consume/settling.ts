@@ -10,7 +10,7 @@ import type { OutboxDatabase, Transaction } from '../database.js';
 import { bury, type Burial } from '../dead-letters/burying.js';
 import { type ErrorRenderer, toFailure } from '../dead-letters/failure.js';
 import type { DlqTable, OutboxTable } from '../schema/tables.js';
-import { fromNowBy, tableToken, timeOf, uuidOf } from '../tokens.js';
+import { fromNowBy, increased, tableToken, timeOf, uuidOf } from '../tokens.js';
 import type { Lease } from './leases.js';
 import type { Outcome } from './outcomes.js';
 
@@ -127,7 +127,7 @@ function retryHeld(table: OutboxTable, retried: readonly Extract<Settlement, { k
   const columns = [...HELD, { name: 'delay_ms', type: 'float' }, { name: 'started_at', type: 'float' }] as const;
   const data = retried.map(({ id, token, delayMs, startedAt }) => [id, token, Math.ceil(delayMs), startedAt]);
   return updateHeld(table, rows('r', columns, data), {
-    changes: sql`attempts_count = attempts_count + 1, last_attempt_at = ${timeOf('r.started_at')},
+    changes: sql`attempts_count = ${increased('attempts_count')}, last_attempt_at = ${timeOf('r.started_at')},
       first_attempt_at = COALESCE(first_attempt_at, ${timeOf('r.started_at')})`,
   });
 }

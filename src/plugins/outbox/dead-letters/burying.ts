@@ -6,7 +6,7 @@ import type { FetchedRow } from '../consume/message.js';
 import type { FailureReason } from '../consume/outcomes.js';
 import type { Transaction } from '../database.js';
 import type { DlqTable, OutboxTable } from '../schema/tables.js';
-import { bytesOf, tableToken, timeOf, uuidOf } from '../tokens.js';
+import { bytesOf, increased, tableToken, timeOf, uuidOf } from '../tokens.js';
 import type { Failure } from './failure.js';
 
 /** A message that is to become a dead letter, and the lease under which it is held. */
@@ -33,7 +33,7 @@ const TARGET = sql`(original_id, queue, payload, headers, deliveries_count, crea
       timer_id, message_id, attempts_count, ordering_key, priority, error_name, error_fingerprint, replay_count,
       traceparent)`;
 const SOURCE = sql`o.id, o.queue, o.payload, o.headers, o.deliveries_count, o.created_at, r.reason, r.error_text,
-      o.timer_id, o.message_id, o.attempts_count + r.ran, o.ordering_key, o.priority, r.error_kind, r.fingerprint,
+      o.timer_id, o.message_id, ${increased('o.attempts_count', 'r.ran')}, o.ordering_key, o.priority, r.error_kind, r.fingerprint,
       o.replay_count, o.traceparent`;
 const RETURNED = sql`id, queue, payload, headers, deliveries_count, created_at, timer_id, message_id, attempts_count,
       ordering_key, priority, replay_count, traceparent, acquired_token`;

@@ -1,7 +1,7 @@
 // A dead letter as it is read.
 import type { Row } from '../../transaction/driver.js';
 import { sql, type Sql } from '../../../kernel/sql/sql.js';
-import { headersOf } from '../consume/message.js';
+import { countOf, headersOf, payloadOf, textOf, timeOf } from '../consume/message.js';
 import { CONTENT_TYPE, decodeBody } from '../publish/body.js';
 import { asText, milliseconds } from '../tokens.js';
 
@@ -32,16 +32,17 @@ export interface DeadLetter {
 }
 
 /** The columns of rows `d`. `position` is where the list continues after the row. */
-export const LETTER: Sql = sql`d.id, d.original_id, d.queue, d.payload, ${asText('d.headers')} AS headers, d.deliveries_count,
-      ${milliseconds('d.created_at')} AS created_ms, ${milliseconds('d.failed_at')} AS failed_ms, d.failure_reason,
-      d.last_exception, d.timer_id, ${asText('d.message_id')} AS message_id, d.attempts_count, d.ordering_key, d.error_name,
-      d.error_fingerprint, d.replay_count, d.traceparent, ${milliseconds('d.archived_at')} AS archived_ms,
-      ${asText('d.failed_at')} AS position`;
+export const LETTER: Sql = sql`d.id, d.original_id, d.queue, d.payload, ${asText('d.headers')} AS headers,
+      ${asText('d.deliveries_count')} AS deliveries_count, ${milliseconds('d.created_at')} AS created_ms,
+      ${milliseconds('d.failed_at')} AS failed_ms, d.failure_reason, d.last_exception, d.timer_id,
+      ${asText('d.message_id')} AS message_id, ${asText('d.attempts_count')} AS attempts_count, d.ordering_key,
+      d.error_name, d.error_fingerprint, ${asText('d.replay_count')} AS replay_count, d.traceparent,
+      ${milliseconds('d.archived_at')} AS archived_ms, ${asText('d.failed_at')} AS position`;
 
 export function toLetter(row: Row): DeadLetter {
-  const optional = (column: string): string | undefined => (row[column] as string | null) ?? undefined;
-  const headers = headersOf(row['headers']);
-  const payload = row['payload'] as Uint8Array;
+  const optional = (column: string): string | undefined => textOf(row[column]);
+  const headers = headersOf(row['headers']) ?? {};
+  const payload = payloadOf(row['payload']) ?? Buffer.from(String(row['payload']));
   return {
     id: String(row['id']),
     originalID: String(row['original_id']),
@@ -54,14 +55,14 @@ export function toLetter(row: Row): DeadLetter {
     error: optional('last_exception'),
     errorName: optional('error_name'),
     fingerprint: optional('error_fingerprint'),
-    attempts: Number(row['attempts_count'] ?? 0),
-    deliveries: Number(row['deliveries_count']),
-    replays: Number(row['replay_count']),
+    attempts: countOf(row['attempts_count']),
+    deliveries: countOf(row['deliveries_count']),
+    replays: countOf(row['replay_count']),
     timerId: optional('timer_id'),
     traceparent: optional('traceparent'),
-    createdAt: Math.floor(Number(row['created_ms'])),
-    failedAt: Math.floor(Number(row['failed_ms'])),
-    archivedAt: row['archived_ms'] == null ? undefined : Math.floor(Number(row['archived_ms'])),
+    createdAt: timeOf(row['created_ms']),
+    failedAt: timeOf(row['failed_ms']),
+    archivedAt: row['archived_ms'] == null ? undefined : timeOf(row['archived_ms']),
   };
 }
 

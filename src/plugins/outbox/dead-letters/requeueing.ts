@@ -107,7 +107,7 @@ function insertion(
       (queue, payload, headers, next_attempt_at, timer_id, message_id, ordering_key, priority, replay_count,
         traceparent)
     SELECT d.queue, COALESCE(${bytesOf('r.body', 'r.body_hex')}, d.payload), COALESCE(r.edited_headers, d.headers),
-      ${fromNow(delayMs)}, d.timer_id, ${uuidOf('r.new_message_id')}, d.ordering_key, d.priority, d.replay_count + 1,
+      ${fromNow(delayMs)}, d.timer_id, ${uuidOf('r.new_message_id')}, d.ordering_key, d.priority, d.replay_count + CASE WHEN d.replay_count = 2147483647 THEN 0 ELSE 1 END,
       d.traceparent
     FROM ${rows('r', COLUMNS, data)}
     JOIN ${tableToken(dlq)} AS d ON d.id = r.letter_id

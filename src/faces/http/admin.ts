@@ -127,7 +127,7 @@ export function adminOf(options: HandlerOptions): Admin {
   const handler = new Handler(options);
   return {
     fetch: (request) => handler.fetch(request),
-    handle: (request, response) => serveNode((one, path) => handler.fetch(one, path), request, response),
+    handle: (request, response) => serveNode((one, connection) => handler.fetch(one, connection), request, response),
     close: () => handler.close(),
   };
 }

@@ -16,6 +16,7 @@ import { Readings } from './dashboard/readings.js';
 import { dashboardResponse, isDashboardPath, isVisit, redirectToDashboard } from './dashboard/pages.js';
 import { type Access, AccessControl, type AccessOptions, requireChange } from './http/access.js';
 import { emptyResponse, jsonResponse, textResponse, withoutBody } from './http/response.js';
+import type { Connection } from './http/node.js';
 import { parseJSON, readBody, readJSON } from './http/body.js';
 import { EXPOSITION_TYPE } from './metrics/exposition.js';
 import { ChangeFeed, type FeedOptions } from './changes/feed.js';
@@ -76,11 +77,12 @@ export class Handler {
     this.#eventLoop.stop();
   }
 
-  /** `visiblePath` is the path that the client sees, if a framework has stripped a part of it. */
-  async fetch(request: Request, visiblePath = new URL(request.url).pathname): Promise<Response> {
+  async fetch(request: Request, { visiblePath, address = '' }: Connection = {}): Promise<Response> {
     const path = this.#pathOf(request);
     try {
-      const response = this.#respondStatic(request, path, visiblePath) ?? (await this.#respond(request, path));
+      const response =
+        this.#respondStatic(request, path, visiblePath ?? new URL(request.url).pathname) ??
+        (await this.#respond(request, path, address));
       return request.method === 'HEAD' ? await withoutBody(response) : response;
     } catch (error) {
       const { status, code, message, headers } = refusalOf(error, this.#logger);
@@ -105,20 +107,22 @@ export class Handler {
     return path === '/ui' ? redirectToDashboard(visiblePath) : dashboardResponse(this.#dashboard, request, path);
   }
 
-  async #respond(request: Request, path: string | undefined): Promise<Response> {
+  async #respond(request: Request, path: string | undefined, address: string): Promise<Response> {
     if (path === '/healthz') return readOnly(request, () => textResponse('ok'));
     if (path === '/readyz') return readOnly(request, () => this.#readiness());
-    if (path === API || path?.startsWith(`${API}/`)) return this.#respondAPI(request, path.slice(API.length));
-    const access = this.#environment.access.require(request);
+    if (path === API || path?.startsWith(`${API}/`)) {
+      return this.#respondAPI(request, path.slice(API.length), address);
+    }
+    const access = this.#environment.access.require(request, { address });
     if (path === undefined) throw notFound('Unknown path.');
     if (path === '/metrics') return readOnly(request, () => this.#metrics());
     return this.#respondLegacy(request, path, access);
   }
 
-  async #respondAPI(request: Request, path: string): Promise<Response> {
+  async #respondAPI(request: Request, path: string, address: string): Promise<Response> {
     const found = this.#api.find(path);
     const match = found && matchOf(found, request);
-    const access = this.#accessOf(request, match?.route.isPublic ?? false);
+    const access = this.#accessOf(request, match?.route.isPublic ?? false, address);
     if (!found || found.size === 0) throw notFound('Unknown path.');
     if (!match) return refuseMethod(found, request);
     const { route } = match;
@@ -128,7 +132,16 @@ export class Handler {
     const body = route.body && readRequest(route.body, await readJSON(request, this.#bodyMaxBytes), 'The body');
     return this.#withOperator(async (operator) => {
       const environment = this.#environment;
-      const result = await route.handle({ operator, environment, request, access, path: match.path, query, body });
+      const result = await route.handle({
+        operator,
+        environment,
+        request,
+        address,
+        access,
+        path: match.path,
+        query,
+        body,
+      });
       // Subscribers see changes made here at once.
       if (!isReading(route)) environment.feed.refresh();
       if (result instanceof Response) return result;
@@ -136,10 +149,10 @@ export class Handler {
     });
   }
 
-  #accessOf(request: Request, isPublic: boolean): Access | undefined {
+  #accessOf(request: Request, isPublic: boolean, address: string): Access | undefined {
     const { access, source } = this.#environment;
     const clock = (): Clock => source[internals].operator.clock;
-    return isPublic ? access.find(request, clock) : access.require(request, clock);
+    return isPublic ? access.find(request, { clock, address }) : access.require(request, { clock, address });
   }
 
   /** Reports failures the way the DBOS 4 server does, except for requests that make no sense. */

@@ -21,7 +21,6 @@ describe('a token', () => {
     ['another scheme', `Basic ${TOKEN}`],
     ['no scheme', TOKEN],
   ])('is asked for by every path: %s is refused', async (_, authorization) => {
-    const { admin } = setupWithoutEngine();
     const routes = [
       ...ROUTES.filter(({ isPublic }) => !isPublic).map(({ method, path }) => ({
         method,
@@ -35,12 +34,45 @@ describe('a token', () => {
     ];
 
     for (const { method, path } of routes) {
+      // Wrong ones are counted.
+      const { admin } = setupWithoutEngine();
       const headers = new Headers(authorization === undefined ? [] : [['authorization', authorization]]);
       const answer = await readAnswer(await admin.fetch(new Request(`http://localhost${path}`, { method, headers })));
       expect(answer.status, `${method} ${path}`).toBe(401);
       expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer/);
       expect(answer.body.error.code).toBe('UNAUTHORIZED');
     }
+  });
+
+  test('that is wrong has to wait after some, whatever it asks for, and the right one does not', async () => {
+    const { admin } = setupWithoutEngine();
+    const statusOf = async (path: string, token: string): Promise<number> => {
+      const headers = { authorization: `Bearer ${token}` };
+      return (await admin.fetch(new Request(`http://localhost${path}`, { headers }))).status;
+    };
+
+    for (let attempt = 0; attempt < 10; attempt += 1) expect(await statusOf('/metrics', 'wrong')).toBe(401);
+
+    for (const path of ['/metrics', '/nothing', '/api/v1/workflows', '/api/v1/session']) {
+      expect(await statusOf(path, 'wrong'), path).toBe(429);
+    }
+    expect(await statusOf('/nothing', TOKEN)).toBe(404);
+    expect(await statusOf('/healthz', 'wrong')).toBe(200);
+  });
+
+  test('is read in time that grows with its length', async () => {
+    const { admin } = setupWithoutEngine();
+    const timeOf = async (spaces: number): Promise<number> => {
+      const headers = { authorization: `Bearer x${' '.repeat(spaces)}y` };
+      const requests = Array.from({ length: 5 }, () => new Request('http://localhost/nothing', { headers }));
+      const begunAt = process.cpuUsage();
+      for (const request of requests) await admin.fetch(request);
+      return process.cpuUsage(begunAt).user / requests.length;
+    };
+    await timeOf(100);
+
+    // A pattern that goes back for each space takes 9 times as long for 3 times as many.
+    expect(await timeOf(300_000)).toBeLessThan(1_000_000);
   });
 
   test('is not asked for by the health checks', async () => {

@@ -21,6 +21,14 @@ export interface Access {
   readonly session?: Session;
 }
 
+/** Where a request comes from, as far as its headers do not say it. */
+export interface Origin {
+  /** Says when a session is over. Without it, cookies do not count. */
+  readonly clock?: () => Clock;
+  /** '' if it is unknown. */
+  readonly address: string;
+}
+
 const LOOPBACK_HOST = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 const CSRF_HEADER = 'x-everstep-csrf';
 
@@ -33,21 +41,27 @@ export class AccessControl {
     this.sessions = new Sessions(options);
   }
 
-  /** Undefined for a request without a token or session. Throws for one that an open interface refuses. */
-  find(request: Request, clock?: () => Clock): Access | undefined {
-    const role = this.#roleOfBearer(request);
+  /**
+   * Undefined for a request without a token or session. Throws for one that an open interface refuses, and after too many
+   * wrong tokens from its address.
+   */
+  find(request: Request, { clock, address }: Origin): Access | undefined {
+    const token = bearerOf(request);
+    const role = token === undefined ? undefined : this.sessions.roleOf(token);
     if (role !== undefined) return { role: this.limit(role) };
     if (this.#options.isOpen) {
       refuseForeign(request, this.#options.allowedHosts);
       return { role: this.limit('full') };
     }
     const session = clock && request.headers.has('cookie') ? this.sessions.find(request, clock()) : undefined;
-    return session && { role: this.limit(session.role), session };
+    if (session) return { role: this.limit(session.role), session };
+    if (token !== undefined) this.sessions.countWrong(address);
+    return undefined;
   }
 
-  /** Throws if there is no access. Cookies count only if `clock` is given, which says when a session is over. */
-  require(request: Request, clock?: () => Clock): Access {
-    const access = this.find(request, clock);
+  /** Throws if there is no access. */
+  require(request: Request, origin: Origin): Access {
+    const access = this.find(request, origin);
     if (!access) throw unauthorized();
     return access;
   }
@@ -60,11 +74,13 @@ export class AccessControl {
   limit(role: Role): Role {
     return this.#options.isReadOnly === true ? 'read' : role;
   }
+}
 
-  #roleOfBearer(request: Request): Role | undefined {
-    const given = /^Bearer +(.+?) *$/i.exec(request.headers.get('authorization') ?? '')?.[1];
-    return given === undefined ? undefined : this.sessions.roleOf(given);
-  }
+/** Without a pattern for what follows: its cost would grow with the square of the spaces in it. */
+function bearerOf(request: Request): string | undefined {
+  const header = request.headers.get('authorization') ?? '';
+  const token = /^Bearer /i.test(header) ? header.slice('Bearer '.length).trim() : '';
+  return token === '' ? undefined : token;
 }
 
 /** Throws unless the request may change something. */

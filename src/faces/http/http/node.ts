@@ -4,14 +4,20 @@ import { Readable } from 'node:stream';
 import { isAmbiguousPath } from '../../../kernel/base/url.js';
 import { jsonResponse } from './response.js';
 
-/** `visiblePath` is the path that the client sees, if a framework has stripped a part of it. */
-type Fetch = (request: Request, visiblePath?: string) => Promise<Response>;
+/** What a request does not say about itself. */
+export interface Connection {
+  /** The path that the client sees, if a framework has stripped a part of it. */
+  readonly visiblePath?: string | undefined;
+  readonly address?: string | undefined;
+}
+
+type Fetch = (request: Request, connection: Connection) => Promise<Response>;
 
 /** Handles a request of Node's HTTP server. Resolves when the response is sent or the client has disconnected. */
 export async function serveNode(fetch: Fetch, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
   const request = toRequest(incoming);
   const response = request
-    ? await fetch(request, pathBefore(incoming))
+    ? await fetch(request, { visiblePath: pathBefore(incoming), address: incoming.socket.remoteAddress })
     : jsonResponse({ error: { code: 'INVALID_REQUEST', message: 'The request cannot be read.' } }, 400);
   outgoing.statusCode = response.status;
   response.headers.forEach((value, name) => outgoing.setHeader(name, value));

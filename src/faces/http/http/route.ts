@@ -22,6 +22,8 @@ export interface Call<Query = Readonly<Record<string, unknown>>, Body = unknown>
   readonly operator: StoreOperator;
   readonly environment: Environment;
   readonly request: Request;
+  /** Of the client or of a proxy before us; '' if it is unknown. */
+  readonly address: string;
   /** Undefined only for public routes. */
   readonly access: Access | undefined;
   /** The path parameters. */

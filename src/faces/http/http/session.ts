@@ -2,7 +2,8 @@
 // stored, every process that knows the token accepts it, and another token ends all sessions. Changes also need the
 // session's CSRF value in a header, which pages of other sites can neither read nor send.
 import { createHmac, randomBytes } from 'node:crypto';
-import type { Clock } from '../../../kernel/base/clock.js';
+import { type Clock, systemClock } from '../../../kernel/base/clock.js';
+import { Guesses } from './guesses.js';
 import { isSameText } from './same-text.js';
 import { Refusal } from './refusal.js';
 
@@ -21,20 +22,20 @@ export interface SessionOptions {
   readonly readOnlyToken?: string;
   /** Whether the tokens are good for one login only. */
   readonly isOneTime?: boolean;
+  readonly clock?: Clock;
 }
 
 const SESSION_MS = 12 * 60 * 60 * 1000;
-const FAILURES_MAX = 10;
-const FAILURES_MS = 60_000;
 
 export class Sessions {
   readonly #tokens: ReadonlyMap<Role, string>;
   readonly #isOneTime: boolean;
   readonly #cookieName: string;
   readonly #spent = new Set<Role>();
-  #failedAt: number[] = [];
+  readonly #guesses: Guesses;
 
-  constructor({ token, readOnlyToken, isOneTime = false }: SessionOptions) {
+  constructor({ token, readOnlyToken, isOneTime = false, clock = systemClock }: SessionOptions) {
+    this.#guesses = new Guesses(clock);
     this.#tokens = new Map<Role, string>([
       ...(token === undefined ? [] : [['full', token] as const]),
       ...(readOnlyToken === undefined ? [] : [['read', readOnlyToken] as const]),
@@ -52,13 +53,21 @@ export class Sessions {
     return roles[0]?.[0];
   }
 
+  /** Counts a wrong token. Throws if there were too many from this address. */
+  countWrong(address: string): void {
+    if (this.#tokens.size > 0) this.#guesses.count(address);
+  }
+
   /** Checks a token and begins a session. Returns it with its cookie. */
-  logIn(token: string, request: Request, clock: Clock): { readonly session: Session; readonly cookie: string } {
+  logIn(
+    token: string,
+    request: Request,
+    { clock, address }: { readonly clock: Clock; readonly address: string },
+  ): { readonly session: Session; readonly cookie: string } {
     const now = clock.now();
-    this.#refuseHaste(now);
     const role = this.roleOf(token);
     if (role === undefined) {
-      this.#failedAt.push(now);
+      this.countWrong(address);
       throw new Refusal(401, 'UNAUTHORIZED', 'The token is wrong.');
     }
     if (this.#isOneTime) this.#spent.add(role);
@@ -85,16 +94,6 @@ export class Sessions {
   /** A cookie that ends the session. */
   logOut(request: Request): string {
     return this.#cookie('', 0, request);
-  }
-
-  #refuseHaste(now: number): void {
-    this.#failedAt = this.#failedAt.filter((at) => at > now - FAILURES_MS);
-    const oldest = this.#failedAt[0];
-    if (oldest === undefined || this.#failedAt.length < FAILURES_MAX) return;
-    const seconds = Math.ceil((oldest + FAILURES_MS - now) / 1000);
-    throw new Refusal(429, 'TOO_MANY_ATTEMPTS', `Too many failed logins. Try again in ${seconds} seconds.`, {
-      'retry-after': String(seconds),
-    });
   }
 
   #sessionOf(role: Role, expiresAt: number, payload: string): Session {

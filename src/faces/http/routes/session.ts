@@ -51,11 +51,14 @@ export const SESSION_ROUTES: readonly Route[] = [
     body: record({ token: string({ min: 1, max: TOKEN_MAX }) }),
     result: sessionView,
     async handle(call) {
-      const { environment, operator, request, body } = call;
+      const { environment, operator, request, address, body } = call;
       // Where nothing has to be proven there is no session to begin.
       if (environment.access.isOpen) return viewSession(call, call.access);
       if (isFromElsewhere(request.headers)) throw forbidden('Cross-site requests are refused.');
-      const { session, cookie } = environment.access.sessions.logIn(body.token, request, operator.clock);
+      const { session, cookie } = environment.access.sessions.logIn(body.token, request, {
+        clock: operator.clock,
+        address,
+      });
       const access = { role: environment.access.limit(session.role), session };
       return jsonResponse(viewSession(call, access), 200, { 'set-cookie': cookie });
     },

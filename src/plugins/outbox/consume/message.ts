@@ -82,7 +82,8 @@ export function payloadOf(value: unknown): Uint8Array | undefined {
 
 /** SQLite may have numbers and blobs where text should be. */
 export function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : value == null ? undefined : String(value as number | Uint8Array);
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('utf8');
+  return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : undefined;
 }
 
 /** Of a count that is out of range or no number, what is closest to it. */

@@ -24,6 +24,8 @@ export const CLOUD_EVENTS = record({
 
 const CLOUD_EVENTS_TYPE = 'application/cloudevents+json';
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/i;
+/** Of a Date. */
+const TIME_MAX = 8.64e15;
 const TEXT_TYPE = /^text\//i;
 
 /** `prefix`: what the headers of binary mode begin with. */
@@ -40,7 +42,8 @@ function attributesOf(message: RelayMessage, { source, type }: CloudEvents): Rec
     id: messageID,
     source,
     type: type?.(message) ?? topic,
-    time: new Date(createdAt).toISOString(),
+    // Another program may have stored a time that is none here.
+    ...(Math.abs(createdAt) <= TIME_MAX && { time: new Date(createdAt).toISOString() }),
     ...(key !== undefined && { subject: key }),
     ...(contentType !== undefined && { datacontenttype: contentType }),
     ...(traceparent !== undefined && { traceparent }),
@@ -68,7 +71,20 @@ function inJSON(message: RelayMessage, attributes: Record<string, string>): Rela
 function dataOf(message: RelayMessage): string {
   const { contentType = '' } = message;
   const bytes = bufferOf(message);
-  if (JSON_TYPE.test(contentType)) return `"data":${bytes.toString('utf8')}`;
+  if (JSON_TYPE.test(contentType)) {
+    const text = bytes.toString('utf8');
+    if (isJSON(text)) return `"data":${text}`;
+  }
   if (TEXT_TYPE.test(contentType)) return `"data":${JSON.stringify(bytes.toString('utf8'))}`;
   return `"data_base64":"${bytes.toString('base64')}"`;
+}
+
+/** Anything else could bring attributes of its own: `1,"type":"paid"`. */
+function isJSON(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }

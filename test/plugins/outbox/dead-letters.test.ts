@@ -211,4 +211,14 @@ describe('the text of an error', () => {
     expect(toFailure('just text')).toMatchObject({ text: 'just text', name: 'string' });
     expect(toFailure(undefined)).toEqual({ text: null, name: null, fingerprint: null });
   });
+
+  test('costs little, however long its stack is', () => {
+    const error = new Error('x');
+    error.stack = `Error: x\n    at x ${':1'.repeat(50_000)}x`;
+    const begunAt = process.cpuUsage();
+
+    toFailure(error);
+
+    expect(process.cpuUsage(begunAt).user).toBeLessThan(1_000_000);
+  });
 });

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 
 const TEXT_MAX = 8192;
 const NAME_MAX = 255;
+const FRAME_MAX = 1024;
 const MARKER = '… [truncated]';
 
 /** Renders an error for `last_exception`. Return null to keep nothing. */
@@ -47,5 +48,6 @@ function fingerprintOf(error: unknown, name: string): string {
 function firstFrame(stack: string): string {
   const frames = stack.split('\n').filter((line) => /^\s+at /.test(line));
   const own = frames.find((line) => !/node:|node_modules/.test(line)) ?? '';
-  return own.replace(/(:\d+)+\)?$/, '');
+  // Cut, because the cost of the pattern grows with the square of the length.
+  return own.slice(0, FRAME_MAX).replace(/(:\d+)+\)?$/, '');
 }

@@ -14,7 +14,7 @@ const REFUSALS: Readonly<Record<string, string>> = {
   409: 'The current state does not allow it.',
   413: 'The body is too large.',
   415: 'The media type of the body is not supported.',
-  429: 'Too many failed logins.',
+  429: 'Too many wrong tokens.',
   500: 'Internal error; see the log of the process.',
   503: 'The database cannot be reached, or the process is not ready.',
 };

@@ -24,10 +24,7 @@ forEachDialect((dialect) => {
 
     expect(ends.map(({ code }) => code)).toEqual([1, 1, 1]);
     expect(ends[0]?.logged).toEqual([named]);
-    expect(ends[2]?.logged).toEqual([
-      'Workflow "w" is a dead letter now. Fix its code before you resume it.',
-      named,
-    ]);
+    expect(ends[2]?.logged).toEqual(['Workflow "w" is a dead letter now. Fix its code before you resume it.', named]);
     expect(last).toEqual({
       code: 0,
       logged: ['w: AWAITED_WORKFLOW_EXCEEDED_MAX_RECOVERY_ATTEMPTS, beside: PENDING'],

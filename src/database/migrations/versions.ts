@@ -1,5 +1,6 @@
 // Reads the version of a database. It needs neither a lock nor write privileges.
 import { oneOf, type Sql, sql, table } from '../../kernel/sql/sql.js';
+import { MigrationError } from '../../kernel/errors/errors.js';
 import type { Database, Row } from '../database.js';
 import type { Track } from './migration.js';
 import { pendingMigrations, tracksOf } from './plan.js';
@@ -26,7 +27,18 @@ export async function readVersions(source: VersionSource): Promise<Versions> {
   const versionOf = ({ versionTable }: Track): Sql =>
     found.has(versionTable) ? sql`(SELECT MAX(v.version) FROM ${table(versionTable)} AS v)` : sql`0`;
   const [row] = await source.run(sql`SELECT ${versionOf(shared)} AS shared, ${versionOf(everstep)} AS everstep`);
-  return [Number(row?.['shared'] ?? 0), Number(row?.['everstep'] ?? 0)];
+  const versions = [Number(row?.['shared'] ?? 0), Number(row?.['everstep'] ?? 0)] as const;
+  refuseUnreleased(everstep, versions[1]);
+  return versions;
+}
+
+/** The versions before the first migration are those of databases that were made before there was a release. */
+function refuseUnreleased({ migrations }: Track, version: number): void {
+  if (version <= 0 || version >= (migrations[0]?.number ?? 0)) return;
+  throw new MigrationError(
+    `The system database was made before the first release of Everstep (its own tables are at version ${version}) and cannot ` +
+      'be migrated. Export its workflows with the version that has made it, and import them into a new database.',
+  );
 }
 
 /** The version of a track; 0 if its table is missing or empty. */

@@ -1,5 +1,5 @@
 // Rows of the journal that belong to no write of a run, and those that a rewind keeps. What writes say about themselves is in
-// `facts.ts`; rows about changes of state come from triggers (migration 16).
+// `facts.ts`; rows about changes of state come from triggers.
 import { type Dialect, nowMs, rows, type Sql, sql, table } from '../../kernel/sql/sql.js';
 import { TableColumns } from '../../database/columns.js';
 import type { Executor } from '../../database/database.js';

@@ -1,6 +1,6 @@
 // Queues with limits from which other programs claim as well, such as DBOS in another language. They do not know the lock under
 // which we claim, and count what runs in a snapshot. A trigger makes their claims take that lock, and refuses those that have
-// counted before a claim of ours (migration 52). For that, each claim of ours leaves a mark. Postgres only.
+// counted before a claim of ours. For that, each claim of ours leaves a mark. Postgres only.
 //
 //   they claim, we come     our claim waits for the lock, and counts theirs
 //   we claim, they come     theirs fails, and they try again

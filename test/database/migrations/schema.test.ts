@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../../src/kernel/base/clock.js';
 import { silentLogger } from '../../../src/kernel/base/log.js';
+import { sql, table } from '../../../src/kernel/sql/sql.js';
 import type { Database } from '../../../src/database/database.js';
 import { migrate } from '../../../src/database/migrations/migrate.js';
 import { forEachDialect, onlyOn, type TestDialect } from '../../rig/dialects.js';
@@ -58,6 +59,16 @@ forEachDialect((dialect) => {
 
     expect(result).toEqual({ from: LATEST, to: LATEST });
     expect(await readVersionRows(database)).toEqual([[LATEST], [EVERSTEP_LATEST]]);
+  });
+
+  it('a database that was made before the first release is refused', async () => {
+    const database = await dialect.create();
+    await database.run(sql`UPDATE ${table('everstep_migrations')} SET version = 47`);
+
+    await expect(migrate(database, { logger })).rejects.toMatchObject({
+      code: 'MIGRATION_FAILED',
+      message: expect.stringMatching(/made before the first release of Everstep .*version 47/),
+    });
   });
 
   const earlier = inParts(interruptedVersions(dialect.name), 4);

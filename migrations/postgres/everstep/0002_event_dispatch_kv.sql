@@ -1,1 +1,0 @@
--- Empty on purpose: on Postgres every database has event_dispatch_kv. On SQLite, other libraries leave it out.

@@ -1,1 +1,0 @@
--- Empty on purpose: SQLite has no notifications.

@@ -1,1 +1,0 @@
--- Empty on purpose: on SQLite no commit is on its way when its answer is lost.

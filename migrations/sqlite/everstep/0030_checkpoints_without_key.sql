@@ -1,1 +1,0 @@
--- Empty on purpose. On Postgres the foreign key of operation_outputs is dropped here. SQLite checks it at little cost.

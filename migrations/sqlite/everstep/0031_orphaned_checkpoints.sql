@@ -1,1 +1,0 @@
--- Empty on purpose. On SQLite a foreign key keeps checkpoints to their workflow.

@@ -1,1 +1,0 @@
--- On Postgres, the checkpoints of transactions in the system database are not checked twice. SQLite has a foreign key.

@@ -1,1 +1,0 @@
--- Empty on purpose: a SQLite file is moved as a whole, and its rows have no transaction numbers.

@@ -1,1 +1,0 @@
--- On Postgres, functions of triggers refuse to be called by others. SQLite has no roles.

@@ -1,1 +1,0 @@
--- On Postgres, claims of other programs respect those of engines. On SQLite, a claim locks the file.

@@ -1,0 +1,1 @@
+-- SQLite has no way to create an index beside writers. Its indexes come with the tables.

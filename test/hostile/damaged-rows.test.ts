@@ -253,6 +253,11 @@ const PLACES: Readonly<Record<string, Readonly<Record<string, Place>>>> = {
       value: (n) => `'q${n}'`,
       insert: (n) => `INSERT INTO paused_queues (name, paused_at) VALUES ('q${n}', 1)`,
     },
+    shared_queues: {
+      column: 'name',
+      value: (n) => `'q${n}'`,
+      insert: (n) => `INSERT INTO shared_queues (name) VALUES ('q${n}')`,
+    },
     slot_releasing_queues: {
       column: 'name',
       value: (n) => `'q${n}'`,
@@ -280,6 +285,11 @@ const PLACES: Readonly<Record<string, Readonly<Record<string, Place>>>> = {
       value: (n) => `'v${n}'`,
       insert: (n) =>
         `INSERT INTO application_versions (version_id, version_name, version_timestamp, created_at, application_name) VALUES ('v${n}', 'old${n}', ${n}, 1, 'test')`,
+    },
+    other_versions: {
+      column: 'version_name',
+      value: (n) => `'v${n}'`,
+      insert: (n) => `INSERT INTO other_versions (version_name, application_name) VALUES ('v${n}', 'other')`,
     },
     change_counters: {
       column: 'topic',

@@ -117,6 +117,7 @@ export const executorView = record({
   memoryQueues: optional(listOf(text)),
   functions: optional(listOf(text).about('Its workflows, as class.name.')),
   instances: optional(listOf(text)),
+  formats: optional(listOf(text)),
   retention: optional(boolean.about('Whether it applies a retention policy.')),
 }).named('Executor');
 

@@ -10,12 +10,12 @@ export function recognizeCopies(type: Class, name: string): void {
   defineHasInstance(type, (asked, value) => asked === type && brand in value);
 }
 
-/** For the base of a family of classes, each with a static `code`. */
+/** For the base of a family of classes. Each extends a class of its own that has a static `code`. */
 export function recognizeCopiesByCode(base: Class & { readonly code: string }): void {
   const brand = addBrand(base, base.code);
   defineHasInstance(base, (asked, value) => {
-    const code = ownCode(asked);
-    return code !== undefined && brand in value && classesOf(value).some((type) => ownCode(type) === code);
+    const code = codeOf(asked, base);
+    return code !== undefined && brand in value && classesOf(value).some((type) => codeOf(type, base) === code);
   });
 }
 
@@ -46,9 +46,13 @@ function defineHasInstance(base: Class, isCopy: (asked: unknown, value: object) 
   });
 }
 
-/** Not an inherited one: a class that a user has derived has no copies. */
-function ownCode(type: unknown): string | undefined {
-  return Object.hasOwn(type as object, 'code') ? (type as { code: string }).code : undefined;
+/** Its own, or that of the class made for it. Not any other: a class that a user has derived has no copies. */
+function codeOf(type: unknown, base: Class): string | undefined {
+  const parent = Object.getPrototypeOf(type) as object;
+  const holder = Object.hasOwn(type as object, 'code')
+    ? type
+    : parent !== base && Object.hasOwn(parent, 'code') && parent;
+  return holder ? (holder as { code: string }).code : undefined;
 }
 
 function classesOf(value: object): unknown[] {

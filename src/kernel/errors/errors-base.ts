@@ -25,6 +25,34 @@ export class DBOSError extends Error {
   }
 }
 
+/** An error of the catalogue, with what tells it from the others. */
+export interface CodedError<Name extends string, Code extends string> extends DBOSError {
+  readonly name: Name;
+  readonly code: Code;
+}
+
+export interface CodedErrorClass<Name extends string, Code extends string> {
+  new (message: string, options?: ErrorOptions): CodedError<Name, Code>;
+  readonly code: Code;
+}
+
+/** What a class of the catalogue extends. Its name is given as well, because minifiers change those of classes. */
+export function errorOf<Name extends string, Code extends string>(
+  name: Name,
+  code: Code,
+  dbosErrorCode = 1,
+): CodedErrorClass<Name, Code> {
+  return class extends DBOSError {
+    static override readonly code = code;
+    override readonly name = name;
+    override readonly code = code;
+
+    constructor(message: string, options?: ErrorOptions) {
+      super(message, dbosErrorCode, options);
+    }
+  };
+}
+
 /** The number of an error, or undefined for one that is not of this catalogue. Works for errors read back too. */
 export function getDBOSErrorCode(error: unknown): number | undefined {
   if (typeof error !== 'object' || error === null || !('dbosErrorCode' in error)) return undefined;

@@ -1,34 +1,20 @@
 // Errors of the outbox.
-import { DBOSError } from './errors-base.js';
+import { errorOf } from './errors-base.js';
 
 /** A message was published outside of a transaction, or in one of another data source. */
-export class OutboxTransactionRequiredError extends DBOSError {
-  static override readonly code = 'OUTBOX_TRANSACTION_REQUIRED';
-  override readonly name = 'OutboxTransactionRequiredError';
-  override readonly code = OutboxTransactionRequiredError.code;
-
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, 1, options);
-  }
-}
+export class OutboxTransactionRequiredError extends errorOf(
+  'OutboxTransactionRequiredError',
+  'OUTBOX_TRANSACTION_REQUIRED',
+) {}
 
 /** An outbox, a table of it or a subscription is set up in a way that cannot work. */
-export class InvalidOutboxError extends DBOSError {
-  static override readonly code = 'INVALID_OUTBOX';
-  override readonly name = 'InvalidOutboxError';
-  override readonly code = InvalidOutboxError.code;
-
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, 1, options);
-  }
-}
+export class InvalidOutboxError extends errorOf('InvalidOutboxError', 'INVALID_OUTBOX') {}
 
 /** The tables of an outbox differ from their declaration. `findings` lists how, and how to fix it. */
-export class OutboxSchemaDriftError<Finding = unknown> extends DBOSError {
-  static override readonly code = 'OUTBOX_SCHEMA_DRIFT';
-  override readonly name = 'OutboxSchemaDriftError';
-  override readonly code = OutboxSchemaDriftError.code;
-
+export class OutboxSchemaDriftError<Finding = unknown> extends errorOf(
+  'OutboxSchemaDriftError',
+  'OUTBOX_SCHEMA_DRIFT',
+) {
   constructor(
     message: string,
     readonly findings: readonly Finding[] = [],
@@ -38,23 +24,7 @@ export class OutboxSchemaDriftError<Finding = unknown> extends DBOSError {
 }
 
 /** The lease on a message expired and another consumer may have it. The reason of the handler's abort signal. */
-export class OutboxLeaseLostError extends DBOSError {
-  static override readonly code = 'OUTBOX_LEASE_LOST';
-  override readonly name = 'OutboxLeaseLostError';
-  override readonly code = OutboxLeaseLostError.code;
-
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, 1, options);
-  }
-}
+export class OutboxLeaseLostError extends errorOf('OutboxLeaseLostError', 'OUTBOX_LEASE_LOST') {}
 
 /** The target of a relay did not take a message, or did not answer in time. Dead letters hold its message. */
-export class OutboxRelayError extends DBOSError {
-  static override readonly code = 'OUTBOX_RELAY';
-  override readonly name = 'OutboxRelayError';
-  override readonly code = OutboxRelayError.code;
-
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, 1, options);
-  }
-}
+export class OutboxRelayError extends errorOf('OutboxRelayError', 'OUTBOX_RELAY') {}

@@ -1,12 +1,8 @@
 // Errors of requests to running workflows.
-import { DBOSError } from './errors-base.js';
+import { errorOf } from './errors-base.js';
 
 /** A request to a workflow was not answered in time. It may still be. */
-export class DBOSRequestTimeoutError extends DBOSError {
-  static override readonly code = 'REQUEST_TIMEOUT';
-  override readonly name = 'DBOSRequestTimeoutError';
-  override readonly code = DBOSRequestTimeoutError.code;
-
+export class DBOSRequestTimeoutError extends errorOf('DBOSRequestTimeoutError', 'REQUEST_TIMEOUT') {
   constructor(
     readonly workflowID: string,
     readonly requestName: string,
@@ -16,24 +12,19 @@ export class DBOSRequestTimeoutError extends DBOSError {
     super(
       `Workflow ${workflowID} did not answer request "${requestName}" within ${timeoutMs}ms. ` +
         'Repeat it with the same idempotencyKey to go on waiting for the same answer.',
-      1,
       options,
     );
   }
 }
 
 /** A request to a workflow will never be answered. */
-export class DBOSRequestRefusedError extends DBOSError {
-  static override readonly code = 'REQUEST_REFUSED';
-  override readonly name = 'DBOSRequestRefusedError';
-  override readonly code = DBOSRequestRefusedError.code;
-
+export class DBOSRequestRefusedError extends errorOf('DBOSRequestRefusedError', 'REQUEST_REFUSED') {
   constructor(
     readonly workflowID: string,
     readonly requestName: string,
     reason: string,
     options?: ErrorOptions,
   ) {
-    super(`Workflow ${workflowID} did not answer request "${requestName}": ${reason}`, 1, options);
+    super(`Workflow ${workflowID} did not answer request "${requestName}": ${reason}`, options);
   }
 }

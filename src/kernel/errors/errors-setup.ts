@@ -1,5 +1,5 @@
 // Errors about an application's configuration, registrations and requests: what is wrong before any workflow runs.
-import { DBOSError, hasErrorCode } from './errors-base.js';
+import { errorOf, hasErrorCode } from './errors-base.js';
 
 export const QueueDedupIDDuplicated = 28;
 export const QueryTimeout = 35;
@@ -7,26 +7,18 @@ const DATA_VALIDATION_NUMBER = 9;
 const DATA_VALIDATION_CODE = 'DATA_VALIDATION';
 
 /** The engine could not be set up or launched. */
-export class DBOSInitializationError extends DBOSError {
-  static override readonly code = 'INITIALIZATION_FAILED';
-  override readonly name = 'DBOSInitializationError';
-  override readonly code = DBOSInitializationError.code;
-
+export class DBOSInitializationError extends errorOf('DBOSInitializationError', 'INITIALIZATION_FAILED', 3) {
   constructor(
     message: string,
     readonly error?: Error,
     options?: ErrorOptions,
   ) {
-    super(message, 3, options ?? (error === undefined ? undefined : { cause: error }));
+    super(message, options ?? (error === undefined ? undefined : { cause: error }));
   }
 }
 
 /** The process has loaded another version of the package before. */
-export class MixedVersionsError extends DBOSError {
-  static override readonly code = 'MIXED_VERSIONS';
-  override readonly name = 'MixedVersionsError';
-  override readonly code = MixedVersionsError.code;
-
+export class MixedVersionsError extends errorOf('MixedVersionsError', 'MIXED_VERSIONS') {
   constructor(
     readonly loaded: string,
     readonly refused: string,
@@ -36,34 +28,25 @@ export class MixedVersionsError extends DBOSError {
       `This process has loaded Everstep ${loaded} and now loads Everstep ${refused}. Their functions and workflows would ` +
         'not find each other. Run `npm ls everstep @dbos-inc/dbos-sdk` to see what depends on which, and make all of it ' +
         'use one version, with "overrides" in package.json if need be.',
-      1,
       options,
     );
   }
 }
 
 /** A workflow, step, class or queue is not known to this engine. */
-export class DBOSNotRegisteredError extends DBOSError {
-  static override readonly code = 'NOT_REGISTERED';
-  override readonly name = 'DBOSNotRegisteredError';
-  override readonly code = DBOSNotRegisteredError.code;
-
+export class DBOSNotRegisteredError extends errorOf('DBOSNotRegisteredError', 'NOT_REGISTERED', 6) {
   constructor(operationName: string, fullMessage?: string, options?: ErrorOptions) {
     const message = `Operation (Name: ${operationName}) not registered. Register it before DBOS.launch().`;
-    super(fullMessage ?? message, 6, options);
+    super(fullMessage ?? message, options);
   }
 }
 
 /** An argument does not have the declared type or form. */
-export class DBOSDataValidationError extends DBOSError {
-  static override readonly code = DATA_VALIDATION_CODE;
-  override readonly name = 'DBOSDataValidationError';
-  override readonly code = DBOSDataValidationError.code;
-
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, DATA_VALIDATION_NUMBER, options);
-  }
-}
+export class DBOSDataValidationError extends errorOf(
+  'DBOSDataValidationError',
+  DATA_VALIDATION_CODE,
+  DATA_VALIDATION_NUMBER,
+) {}
 
 /** True for a DBOSDataValidationError, also one that was stored and read back. */
 export function isDataValidationError(error: unknown): boolean {
@@ -71,50 +54,34 @@ export function isDataValidationError(error: unknown): boolean {
 }
 
 /** The authenticated user may not call this function. */
-export class DBOSNotAuthorizedError extends DBOSError {
-  static override readonly code = 'NOT_AUTHORIZED';
-  override readonly name = 'DBOSNotAuthorizedError';
-  override readonly code = DBOSNotAuthorizedError.code;
-
+export class DBOSNotAuthorizedError extends errorOf('DBOSNotAuthorizedError', 'NOT_AUTHORIZED', 12) {
   constructor(
     message: string,
     readonly status: number = 403,
     options?: ErrorOptions,
   ) {
-    super(message, 12, options);
+    super(message, options);
   }
 }
 
 /** A configuration key holds a value of the wrong type. */
-export class DBOSConfigKeyTypeError extends DBOSError {
-  static override readonly code = 'CONFIG_KEY_TYPE';
-  override readonly name = 'DBOSConfigKeyTypeError';
-  override readonly code = DBOSConfigKeyTypeError.code;
-
+export class DBOSConfigKeyTypeError extends errorOf('DBOSConfigKeyTypeError', 'CONFIG_KEY_TYPE', 14) {
   constructor(configKey: string, expectedType: string, actualType: string, options?: ErrorOptions) {
-    super(`Configuration key "${configKey}" should be of type ${expectedType}, but is ${actualType}.`, 14, options);
+    super(`Configuration key "${configKey}" should be of type ${expectedType}, but is ${actualType}.`, options);
   }
 }
 
 /** The application's code could not be loaded. */
-export class DBOSFailLoadOperationsError extends DBOSError {
-  static override readonly code = 'LOAD_OPERATIONS_FAILED';
-  override readonly name = 'DBOSFailLoadOperationsError';
-  override readonly code = DBOSFailLoadOperationsError.code;
-
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, 17, options);
-  }
-}
+export class DBOSFailLoadOperationsError extends errorOf('DBOSFailLoadOperationsError', 'LOAD_OPERATIONS_FAILED', 17) {}
 
 /** The engine was used before it was launched or after it was shut down. */
-export class DBOSExecutorNotInitializedError extends DBOSError {
-  static override readonly code = 'EXECUTOR_NOT_INITIALIZED';
-  override readonly name = 'DBOSExecutorNotInitializedError';
-  override readonly code = DBOSExecutorNotInitializedError.code;
-
+export class DBOSExecutorNotInitializedError extends errorOf(
+  'DBOSExecutorNotInitializedError',
+  'EXECUTOR_NOT_INITIALIZED',
+  20,
+) {
   constructor(message = 'DBOS not initialized. Call and await DBOS.launch() first.', options?: ErrorOptions) {
-    super(message, 20, options);
+    super(message, options);
   }
 
   /** For calls between the beginning of a shutdown and its end. */
@@ -126,22 +93,18 @@ export class DBOSExecutorNotInitializedError extends DBOSError {
 }
 
 /** Two registrations claim one name, or one comes after the launch. */
-export class DBOSConflictingRegistrationError extends DBOSError {
-  static override readonly code = 'CONFLICTING_REGISTRATION';
-  override readonly name = 'DBOSConflictingRegistrationError';
-  override readonly code = DBOSConflictingRegistrationError.code;
-
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, 25, options);
-  }
-}
+export class DBOSConflictingRegistrationError extends errorOf(
+  'DBOSConflictingRegistrationError',
+  'CONFLICTING_REGISTRATION',
+  25,
+) {}
 
 /** The queue holds a workflow with the same deduplication ID. `workflowID` is the one that was turned away. */
-export class DBOSQueueDuplicatedError extends DBOSError {
-  static override readonly code = 'QUEUE_DUPLICATED';
-  override readonly name = 'DBOSQueueDuplicatedError';
-  override readonly code = DBOSQueueDuplicatedError.code;
-
+export class DBOSQueueDuplicatedError extends errorOf(
+  'DBOSQueueDuplicatedError',
+  'QUEUE_DUPLICATED',
+  QueueDedupIDDuplicated,
+) {
   constructor(
     readonly workflowID: string,
     readonly queue: string,
@@ -152,40 +115,27 @@ export class DBOSQueueDuplicatedError extends DBOSError {
       `Queue "${queue}" already holds a workflow with deduplication ID "${deduplicationID}", ` +
         `so workflow "${workflowID}" was not enqueued. ` +
         `Wait until that one is done, or enqueue with duplicationPolicy: 'return-existing'.`,
-      QueueDedupIDDuplicated,
       options,
     );
   }
 }
 
 /** A priority is outside the allowed range. */
-export class DBOSInvalidQueuePriorityError extends DBOSError {
-  static override readonly code = 'INVALID_QUEUE_PRIORITY';
-  override readonly name = 'DBOSInvalidQueuePriorityError';
-  override readonly code = DBOSInvalidQueuePriorityError.code;
-
+export class DBOSInvalidQueuePriorityError extends errorOf(
+  'DBOSInvalidQueuePriorityError',
+  'INVALID_QUEUE_PRIORITY',
+  29,
+) {
   constructor(priority: number | string, min: number, max: number, options?: ErrorOptions) {
-    super(`Invalid priority ${priority}. Use an integer from ${min} to ${max}.`, 29, options);
+    super(`Invalid priority ${priority}. Use an integer from ${min} to ${max}.`, options);
   }
 }
 
 /** The settings of a queue contradict each other, or the queue cannot be used in that way. */
-export class InvalidQueueError extends DBOSError {
-  static override readonly code = 'INVALID_QUEUE';
-  override readonly name = 'InvalidQueueError';
-  override readonly code = InvalidQueueError.code;
-
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, 1, options);
-  }
-}
+export class InvalidQueueError extends errorOf('InvalidQueueError', 'INVALID_QUEUE') {}
 
 /** A query of workflows or steps took too long and was stopped by the database. */
-export class DBOSQueryTimeoutError extends DBOSError {
-  static override readonly code = 'QUERY_TIMEOUT';
-  override readonly name = 'DBOSQueryTimeoutError';
-  override readonly code = DBOSQueryTimeoutError.code;
-
+export class DBOSQueryTimeoutError extends errorOf('DBOSQueryTimeoutError', 'QUERY_TIMEOUT', QueryTimeout) {
   constructor(
     readonly timeoutMS: number,
     options?: ErrorOptions,
@@ -193,7 +143,6 @@ export class DBOSQueryTimeoutError extends DBOSError {
     super(
       `The query did not finish within ${timeoutMS}ms and was stopped. ` +
         `Narrow its filter or raise observabilityQueryTimeoutMs.`,
-      QueryTimeout,
       options,
     );
   }

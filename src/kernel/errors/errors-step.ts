@@ -1,5 +1,5 @@
 // Errors about what happens inside a workflow: its steps, their checkpoints, and streams.
-import { DBOSError, hasErrorCode } from './errors-base.js';
+import { errorOf, hasErrorCode } from './errors-base.js';
 
 export const UnexpectedStep = 26;
 export const StreamTimeout = 33;
@@ -11,11 +11,7 @@ const STREAM_TIMEOUT_CODE = 'STREAM_TIMEOUT';
 const LISTED_ERRORS_MAX = 20;
 
 /** A step failed in every attempt it was allowed. */
-export class DBOSMaxStepRetriesError extends DBOSError {
-  static override readonly code = 'MAX_STEP_RETRIES';
-  override readonly name = 'DBOSMaxStepRetriesError';
-  override readonly code = DBOSMaxStepRetriesError.code;
-
+export class DBOSMaxStepRetriesError extends errorOf('DBOSMaxStepRetriesError', 'MAX_STEP_RETRIES', 23) {
   constructor(
     readonly stepName: string,
     readonly maxRetries: number,
@@ -24,7 +20,6 @@ export class DBOSMaxStepRetriesError extends DBOSError {
   ) {
     super(
       `Step ${stepName} has exceeded its maximum of ${maxRetries} retries. Previous errors: ${listErrors(errors)}`,
-      23,
       options,
     );
   }
@@ -39,11 +34,7 @@ function listErrors(errors: readonly Error[]): string {
 const PATCH_PREFIX = 'DBOS.patch';
 
 /** A workflow did something else than its checkpoints say. */
-export class DBOSUnexpectedStepError extends DBOSError {
-  static override readonly code = 'UNEXPECTED_STEP';
-  override readonly name = 'DBOSUnexpectedStepError';
-  override readonly code = DBOSUnexpectedStepError.code;
-
+export class DBOSUnexpectedStepError extends errorOf('DBOSUnexpectedStepError', 'UNEXPECTED_STEP', UnexpectedStep) {
   readonly recordedName: string;
 
   /** `recorded` is the name of the operation that is recorded, or what is wrong with the record. */
@@ -66,7 +57,7 @@ export class DBOSUnexpectedStepError extends DBOSError {
       problem ??
       `function ${recordedName} was recorded when ${expectedName} was expected. Check that your workflow is deterministic.`;
     const options = cause === undefined ? undefined : { cause };
-    super(`During execution of workflow ${workflowID} step ${stepID}, ${fault}${patchAdvice}`, UnexpectedStep, options);
+    super(`During execution of workflow ${workflowID} step ${stepID}, ${fault}${patchAdvice}`, options);
     this.recordedName = recordedName;
   }
 }
@@ -80,26 +71,18 @@ export interface UnusableRecord {
 }
 
 /** One attempt of a step took longer than it may. */
-export class DBOSStepTimeoutError extends DBOSError {
-  static override readonly code = 'STEP_TIMEOUT';
-  override readonly name = 'DBOSStepTimeoutError';
-  override readonly code = DBOSStepTimeoutError.code;
-
+export class DBOSStepTimeoutError extends errorOf('DBOSStepTimeoutError', 'STEP_TIMEOUT', 31) {
   constructor(
     readonly stepName: string,
     readonly timeoutMS: number,
     options?: ErrorOptions,
   ) {
-    super(`Step ${stepName} timed out after ${timeoutMS}ms`, 31, options);
+    super(`Step ${stepName} timed out after ${timeoutMS}ms`, options);
   }
 }
 
 /** No further stream value came in time, or, without a timeout, the stream ended before the wanted value. */
-export class DBOSStreamTimeoutError extends DBOSError {
-  static override readonly code = STREAM_TIMEOUT_CODE;
-  override readonly name = 'DBOSStreamTimeoutError';
-  override readonly code = DBOSStreamTimeoutError.code;
-
+export class DBOSStreamTimeoutError extends errorOf('DBOSStreamTimeoutError', STREAM_TIMEOUT_CODE, StreamTimeout) {
   constructor(
     readonly workflowID: string,
     readonly key: string,
@@ -111,7 +94,7 @@ export class DBOSStreamTimeoutError extends DBOSError {
       timeoutMS === undefined
         ? `The ${stream} ended before the wanted value. Read from a smaller offset.`
         : `No value came on ${stream} within ${timeoutMS}ms. Read again, or with a longer timeoutSeconds.`;
-    super(message, StreamTimeout, options);
+    super(message, options);
   }
 }
 
@@ -121,11 +104,11 @@ export function isStreamTimeoutError(error: unknown): boolean {
 }
 
 /** One workflow reads streams in a way that cannot be replayed. */
-export class DBOSStreamNondeterminismError extends DBOSError {
-  static override readonly code = 'STREAM_NONDETERMINISM';
-  override readonly name = 'DBOSStreamNondeterminismError';
-  override readonly code = DBOSStreamNondeterminismError.code;
-
+export class DBOSStreamNondeterminismError extends errorOf(
+  'DBOSStreamNondeterminismError',
+  'STREAM_NONDETERMINISM',
+  StreamNondeterminism,
+) {
   constructor(
     readonly workflowID: string,
     readonly key: string,
@@ -134,18 +117,17 @@ export class DBOSStreamNondeterminismError extends DBOSError {
     super(
       `A read of stream ${key} of workflow ${workflowID} overlaps another stream read of the same workflow, ` +
         `so their order cannot be replayed. Finish one read before the next, or read each in a child workflow.`,
-      StreamNondeterminism,
       options,
     );
   }
 }
 
 /** One run recorded two different outcomes under one step number. */
-export class DBOSStepNondeterminismError extends DBOSError {
-  static override readonly code = 'STEP_NONDETERMINISM';
-  override readonly name = 'DBOSStepNondeterminismError';
-  override readonly code = DBOSStepNondeterminismError.code;
-
+export class DBOSStepNondeterminismError extends errorOf(
+  'DBOSStepNondeterminismError',
+  'STEP_NONDETERMINISM',
+  StepNondeterminism,
+) {
   constructor(
     readonly workflowID: string,
     readonly stepID: number,
@@ -154,18 +136,13 @@ export class DBOSStepNondeterminismError extends DBOSError {
     super(
       `Step ${stepID} of workflow ${workflowID} was recorded twice by one execution. ` +
         `Start the steps of a workflow in a fixed order, also those that run at the same time.`,
-      StepNondeterminism,
       options,
     );
   }
 }
 
 /** An operation failed that its workflow does not await, which fails the workflow. The operation's error is the cause. */
-export class DBOSUnawaitedOperationError extends DBOSError {
-  static override readonly code = 'UNAWAITED_OPERATION';
-  override readonly name = 'DBOSUnawaitedOperationError';
-  override readonly code = DBOSUnawaitedOperationError.code;
-
+export class DBOSUnawaitedOperationError extends errorOf('DBOSUnawaitedOperationError', 'UNAWAITED_OPERATION') {
   constructor(
     readonly workflowID: string,
     cause: unknown,
@@ -174,18 +151,13 @@ export class DBOSUnawaitedOperationError extends DBOSError {
       `An operation of workflow ${workflowID} failed, and the workflow does not await it: ${
         cause instanceof Error ? cause.message : String(cause)
       }. Await or catch every step, transaction and start.`,
-      1,
       { cause },
     );
   }
 }
 
 /** A twin of this step has recorded its outcome first. The data source replays that outcome. */
-export class DBOSStepAlreadyRecordedError extends DBOSError {
-  static override readonly code = 'STEP_ALREADY_RECORDED';
-  override readonly name = 'DBOSStepAlreadyRecordedError';
-  override readonly code = DBOSStepAlreadyRecordedError.code;
-
+export class DBOSStepAlreadyRecordedError extends errorOf('DBOSStepAlreadyRecordedError', 'STEP_ALREADY_RECORDED') {
   constructor(
     readonly workflowID: string,
     readonly stepID: number,
@@ -193,18 +165,13 @@ export class DBOSStepAlreadyRecordedError extends DBOSError {
   ) {
     super(
       `Step ${stepID} of workflow ${workflowID} is already recorded. Replay the recorded outcome instead.`,
-      1,
       options,
     );
   }
 }
 
 /** A message that a step has received is gone from the database, so the step can't be recorded. */
-export class MessageLostError extends DBOSError {
-  static override readonly code = 'MESSAGE_LOST';
-  override readonly name = 'MessageLostError';
-  override readonly code = MessageLostError.code;
-
+export class MessageLostError extends errorOf('MessageLostError', 'MESSAGE_LOST') {
   constructor(
     readonly workflowID: string,
     readonly stepID: number,
@@ -213,7 +180,6 @@ export class MessageLostError extends DBOSError {
     super(
       `The message that step ${stepID} of workflow "${workflowID}" received is no longer in the database: ` +
         'it was deleted by hand, or the database was restored. Resume the workflow, or fork it from this step.',
-      1,
       options,
     );
   }

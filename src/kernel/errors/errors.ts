@@ -3,7 +3,7 @@
 import { recognizeCopies } from '../base/copies.js';
 
 export * from './errors-argument.js';
-export * from './errors-base.js';
+export { DBOSError, getDBOSErrorCode, hasErrorCode } from './errors-base.js';
 export * from './errors-outbox.js';
 export * from './errors-receiver.js';
 export * from './errors-request.js';

@@ -63,9 +63,9 @@ onlyOn('postgres', (dialect) => {
     const cancelled = await client.cancelWorkflows([a.workflowID, b.workflowID]);
     proxy.loseNextAnswer(/paused_queues/);
     const paused = await client.pauseQueue('q');
-    proxy.loseNextAnswer(/COMMIT/);
+    proxy.loseNextAnswer(/COMMIT\b/);
     const halted = await client.pauseSchedule('s');
-    proxy.loseNextAnswer(/COMMIT/);
+    proxy.loseNextAnswer(/COMMIT\b/);
     const deleted = await client.deleteWorkflow(a.workflowID);
 
     expect(proxy.losses).toBe(4);
@@ -91,7 +91,7 @@ onlyOn('postgres', (dialect) => {
     await client.cancelWorkflow('alone');
     proxy.loseNextAnswer(/UPDATE/);
     await client.cancelWorkflow('parent', { cancelChildren: true });
-    proxy.loseNextAnswer(/COMMIT/);
+    proxy.loseNextAnswer(/COMMIT\b/);
     await client.deleteWorkflow('deleted');
 
     expect(proxy.losses).toBe(3);
@@ -106,7 +106,7 @@ onlyOn('postgres', (dialect) => {
     const delayed = await client.setWorkflowDelay(workflowID, 1000);
     proxy.loseNextAnswer(/UPDATE/);
     const prioritized = await client.setWorkflowPriority(workflowID, 3);
-    proxy.loseNextAnswer(/COMMIT/);
+    proxy.loseNextAnswer(/COMMIT\b/);
     const resumed = await resumeWorkflows(client[internals].operator, [workflowID]);
 
     expect(proxy.losses).toBe(3);
@@ -116,7 +116,7 @@ onlyOn('postgres', (dialect) => {
   test('a schedule is created, triggered and filled up once although nobody heard of it', async () => {
     const { proxy, client, workflows } = await setupProxy();
 
-    proxy.loseNextAnswer(/COMMIT/);
+    proxy.loseNextAnswer(/COMMIT\b/);
     await client.createSchedule({ scheduleName: 's', workflowName: 'w', schedule: '0 0 1 1 *' });
     proxy.loseNextAnswer(/INSERT INTO/);
     const triggered = await client.triggerSchedule('s');

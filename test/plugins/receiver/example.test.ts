@@ -13,7 +13,7 @@ test('the guide shows the example that is tested here', () => {
   const example = readFileSync(
     new URL('../../../examples/folder-receiver/folder-receiver.ts', import.meta.url),
     'utf8',
-  ).replace("'../../../src/receiver.js'", "'everstep/receiver'");
+  ).replace("'../../src/receiver.js'", "'everstep/receiver'");
 
   expect(guide).toContain(`\n\`\`\`ts\n${example}\`\`\`\n`);
 });

@@ -89,7 +89,6 @@ export { openHistoryStore } from './features/history/open-history-store.sql.js';
 export type { ChangeReason } from './features/history/cancellations.js';
 export type { HistoryEvent, HistoryOptions, TailOptions } from './features/history/history.js';
 export type { HistoryDiff, HistoryDifference } from './features/history/history-diff.js';
-export type { HistoryFormat } from './features/history/history-export.js';
 export type { ExportHistoryOptions } from './features/history/history-verbs.js';
 export type { QueueStats, QueueStatsQuery } from './features/queue/queues.js';
 export type { SetWorkflowDelayOptions } from './features/queue/reschedule.js';

@@ -62,7 +62,7 @@ export const tailOptions = record({
   follow: flag,
 } satisfies FieldsOf<TailOptions>);
 
-export const exportHistoryOptions = record({ format: optional(oneOf(['ndjson', 'temporal'])), payloads: flag });
+export const exportHistoryOptions = record({ payloads: flag });
 
 export const cancelOptions = record({ cancelChildren: flag, ...reasonFields } satisfies FieldsOf<CancelOptions>);
 

@@ -8,7 +8,6 @@ import { INDEX_COMMANDS } from '../../features/listing/index-commands.cli.js';
 import { OUTBOX_COMMANDS } from '../../plugins/outbox/commands.cli.js';
 import { OUTBOX_DLQ_COMMANDS } from '../../plugins/outbox/dead-letters.cli.js';
 import { OUTBOX_RETENTION_COMMANDS } from '../../plugins/outbox/retention.cli.js';
-import { POSTGRES_COMMANDS } from './commands/postgres.js';
 import { PROJECT_COMMANDS } from './project/init.js';
 import { QUEUE_COMMANDS } from '../../features/queue/queue.cli.js';
 import { RECEIVER_COMMANDS } from '../../features/dead-letter/dead-letters.cli.js';
@@ -48,6 +47,5 @@ export const COMMANDS: readonly Command[] = [
   ...OUTBOX_COMMANDS,
   ...OUTBOX_DLQ_COMMANDS,
   ...OUTBOX_RETENTION_COMMANDS,
-  ...POSTGRES_COMMANDS,
   completionCommand(() => COMMANDS),
 ];

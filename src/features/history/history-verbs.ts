@@ -8,12 +8,10 @@ import type { Operator } from '../../operator/operator.js';
 import * as checks from '../../operator/verb-checks.js';
 import { getHistory, type HistoryEvent, type HistoryOptions, tailHistory, type TailOptions } from './history.js';
 import { diffEvents, type HistoryDiff } from './history-diff.js';
-import { exportEvents, type HistoryFormat } from './history-export.js';
+import { exportEvents } from './history-export.js';
 import { type PartitionedHistory, partitionHistory, type PartitionHistoryOptions } from './partitions.js';
 
 export interface ExportHistoryOptions {
-  /** JSON lines, or the JSON of Temporal's history. Default: `ndjson`. */
-  readonly format?: HistoryFormat;
   /** Whether to add inputs, results and errors. Default: true. */
   readonly payloads?: boolean;
 }
@@ -32,12 +30,12 @@ export abstract class HistoryVerbs extends ListingVerbs {
     return tailHistory(this.#reader('tailHistory'), options);
   }
 
-  /** The history of a workflow as chunks of text. */
+  /** The history of a workflow as lines of JSON. */
   exportHistory(workflowID: string, options: ExportHistoryOptions = {}): AsyncGenerator<string, void, undefined> {
     filledName.read(workflowID, 'workflowID');
     checks.exportHistoryOptions.read(options, 'options');
-    const { format = 'ndjson', payloads = true } = options;
-    return exportEvents(getHistory(this.#reader('exportHistory'), workflowID, { payloads }), format);
+    const { payloads = true } = options;
+    return exportEvents(getHistory(this.#reader('exportHistory'), workflowID, { payloads }));
   }
 
   /** Compares the steps and outcomes of two workflows, such as a fork and its original. */

@@ -1,7 +1,6 @@
 // Commands that show what happened to workflows: the timeline of one, and the latest events of all.
 import { utcText } from '../../kernel/base/clock.js';
 import { getHistory, type HistoryEvent, tailHistory } from './history.js';
-import { exportEvents } from './history-export.js';
 import { command, JSON_FLAG } from '../../faces/cli/command.js';
 import { DATABASE, withClient } from '../../faces/cli/connection.js';
 import { notFound } from '../../faces/cli/failure.js';
@@ -81,26 +80,19 @@ const historyCommand = command({
     ...TYPES,
     limit: wholeNumber('Maximum number of events', { short: 'l', min: 1 }),
     payloads: flag('Include inputs, results and errors'),
-    temporal: flag("Print the JSON of Temporal's history, for its viewers"),
     ...DATABASE,
     ...JSON_FLAG,
   },
   examples: [
     ['everstep workflow history order-17', 'a timeline'],
     ['everstep workflow history order-17 --type AttemptLost --type ActivityRetryScheduled', 'what went wrong'],
-    ['everstep workflow history order-17 --temporal', 'for a viewer of Temporal'],
   ],
   run: (context, { options, args: [id = ''] }) =>
     withClient(context, options, async ({ operator }) => {
-      const { type: types, limit, payloads, temporal } = options;
-      const events = await collect(getHistory(operator, id, { types, limit, payloads: payloads || temporal }));
+      const { type: types, limit, payloads } = options;
+      const events = await collect(getHistory(operator, id, { types, limit, payloads }));
       if (events.length === 0 && types === undefined) {
         throw notFound(`Workflow "${id}" not found. See: everstep workflow list`);
-      }
-      if (temporal) {
-        const chunks = await collect(exportEvents(each(events), 'temporal'));
-        const history: unknown = JSON.parse(chunks.join(''));
-        return { json: history, text: () => JSON.stringify(history, null, 2) };
       }
       return {
         json: events,
@@ -108,10 +100,6 @@ const historyCommand = command({
       };
     }),
 });
-
-async function* each<T>(items: readonly T[]): AsyncGenerator<T, void, undefined> {
-  yield* items;
-}
 
 const TAIL_COLUMNS: readonly Column<HistoryEvent>[] = [
   { title: 'TIME', text: (row) => utcText(row.at) },

@@ -1,7 +1,6 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { forEachDialect, onlyOn } from '../../rig/dialects.js';
 import { createEngine } from '../../rig/engines.js';
@@ -64,37 +63,6 @@ describe('the command as a process', () => {
       expect(exitCode).toBe(1);
       expect(out + err).not.toContain('s3cret');
       expect(err).toContain('no_such_database');
-    });
-
-    test('runs a Postgres server for development', async () => {
-      const folder = temporaryFolder();
-      // As root the server runs as another user.
-      chmodSync(folder, 0o755);
-
-      const started = await everstep(['postgres', 'start', '--json'], { folder });
-      const again = await call('pg start', { folder });
-      const { url, pid } = JSON.parse(started.out) as { url: string; pid: number };
-      const client = new pg.Client(url.replace(/everstep$/, 'postgres'));
-      await client.connect();
-      const { rows } = await client.query('SELECT 1 AS one');
-      await client.end();
-      const intruder = new URL(url.replace(/everstep$/, 'postgres'));
-      intruder.password = 'guess';
-      const refused = await new pg.Client(intruder.href).connect().then(
-        () => 'let in',
-        (error: Error) => error.message,
-      );
-      const modes = ['server.json', 'password'].map((name) => statSync(join(folder, '.everstep/postgres', name)).mode);
-      const stopped = await everstep(['postgres', 'stop'], { folder });
-      const stoppedAgain = await call('pg stop', { folder });
-
-      expect(again.out).toContain(`already running as process ${pid}`);
-      expect(rows).toEqual([{ one: 1 }]);
-      expect(refused).toContain('password authentication failed');
-      expect(modes.map((mode) => mode & 0o777)).toEqual([0o600, 0o600]);
-      expect(stopped.out).toBe(`Stopped process ${pid}.\n`);
-      expect(stoppedAgain.out).toContain('nothing to do');
-      await expect(new pg.Client(url).connect()).rejects.toThrow('ECONNREFUSED');
     });
   });
 

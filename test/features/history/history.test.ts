@@ -212,28 +212,15 @@ forEachForm((dialect) => {
     });
   });
 
-  test('a history is exported as JSON lines and in the form that viewers of Temporal read', async () => {
+  test('a history is exported as JSON lines', async () => {
     const { DBOS, runOrder } = await setup(dialect);
     await runOrder('w');
 
     const lines = (await all(DBOS.exportHistory('w'))).join('').trim().split('\n');
-    const temporal = JSON.parse((await all(DBOS.exportHistory('w', { format: 'temporal' }))).join('')) as {
-      events: Record<string, Record<string, unknown>>[];
-    };
 
     expect(lines.map((line) => (JSON.parse(line) as HistoryEvent).type)).toEqual(
       typesOf(await all(DBOS.getHistory('w'))),
     );
-    expect(temporal.events[0]).toMatchObject({
-      eventId: '1',
-      eventType: 'EVENT_TYPE_WORKFLOW_EXECUTION_STARTED',
-      workflowExecutionStartedEventAttributes: { workflowType: { name: 'order' } },
-    });
-    const scheduled = temporal.events.find((event) => 'activityTaskScheduledEventAttributes' in event);
-    const done = temporal.events.find((event) => 'activityTaskCompletedEventAttributes' in event);
-    expect(done?.['activityTaskCompletedEventAttributes']).toMatchObject({ scheduledEventId: scheduled?.['eventId'] });
-    const { payloads } = done?.['activityTaskCompletedEventAttributes']?.['result'] as { payloads: { data: string }[] };
-    expect(Buffer.from(payloads[0]?.data ?? '', 'base64').toString()).toBe('3');
   });
 
   test('the journal of all workflows can be followed from a time and from an event', async () => {

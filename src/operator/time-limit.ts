@@ -11,7 +11,7 @@ import {
   nullish,
   optional,
   positiveNumber,
-  record,
+  lenientRecord,
 } from '../kernel/check/validation.js';
 
 export interface PollingOptions {
@@ -27,13 +27,13 @@ export interface TimeLimit extends PollingOptions {
 
 const intervalCheck = optional(positiveNumber);
 /** The values are checked where they are used. */
-const limitFields = record({
+const limitFields = lenientRecord({
   pollingIntervalMs: optional(anything),
   timeoutSeconds: optional(anything),
   deadlineEpochMS: optional(anything),
 } satisfies Record<keyof TimeLimit, unknown>);
 const pollingFields = nullish(
-  record({ pollingIntervalMs: optional(anything) } satisfies Record<keyof PollingOptions, unknown>),
+  lenientRecord({ pollingIntervalMs: optional(anything) } satisfies Record<keyof PollingOptions, unknown>),
 );
 const limitCheck = nullish(
   checkThat(

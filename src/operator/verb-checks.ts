@@ -13,6 +13,7 @@ import {
   oneOrMany,
   optional,
   positiveInteger,
+  lenientRecord,
   record,
   storableName,
 } from '../kernel/check/validation.js';
@@ -64,13 +65,13 @@ export const tailOptions = record({
 
 export const exportHistoryOptions = record({ payloads: flag });
 
-export const cancelOptions = record({ cancelChildren: flag, ...reasonFields } satisfies FieldsOf<CancelOptions>);
+export const cancelOptions = lenientRecord({ cancelChildren: flag, ...reasonFields } satisfies FieldsOf<CancelOptions>);
 
 const queueTarget = {
   queueName: nullish(filledName),
   queuePartitionKey: nullish(storableName),
 } satisfies FieldsOf<QueueTargetOptions>;
-export const resumeOptions = record({ ...queueTarget, ...reasonFields });
+export const resumeOptions = lenientRecord({ ...queueTarget, ...reasonFields });
 
 /** Step numbers are stored in 32 bits. */
 const stepNumber = integer({ max: INT_MAX });
@@ -97,7 +98,7 @@ export const exportSource = checkThat(
 
 export const queueStatsQuery = record({ queueName: listed, byPartition: flag } satisfies FieldsOf<QueueStatsQuery>);
 
-export const scheduleFilters = record({
+export const scheduleFilters = lenientRecord({
   status: listed,
   workflowName: listed,
   scheduleNamePrefix: listed,

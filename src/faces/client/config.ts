@@ -11,7 +11,7 @@ import type { DBOSSerializer } from '../../kernel/codec/serializer.js';
 import type { Archive } from '../../features/retention/archive-target.js';
 import { DBOSInitializationError } from '../../kernel/errors/errors.js';
 import { CALL_TIMEOUT_MS, checkSetting, SETTINGS } from '../../kernel/check/settings.js';
-import { type Check, messageOf, objectWith, unknownKey } from '../../kernel/check/validation.js';
+import { type Check, fieldNames, objectWith } from '../../kernel/check/validation.js';
 import { checkSchemaName } from '../../database/migrations/schema-name.js';
 import type { ClientOperatorOptions } from './client-operator.js';
 
@@ -84,6 +84,8 @@ const CHECKS: Readonly<Record<keyof DBOSClientConfig, Check<unknown>>> = {
   archive: objectWith('write', 'read'),
 };
 
+const fieldsCheck = fieldNames(CHECKS);
+
 /** Checks a configuration and fills in the defaults. */
 export function resolveClientConfig(config: DBOSClientConfig): ClientOperatorOptions {
   check(config);
@@ -123,10 +125,7 @@ function check(config: DBOSClientConfig): void {
     const value = config[field as keyof DBOSClientConfig];
     if (value !== undefined) checkSetting(setting, field, value);
   }
-  const unknown = Object.entries(config).find(([key, value]) => value !== undefined && !Object.hasOwn(CHECKS, key));
-  if (unknown) {
-    throw new DBOSInitializationError(messageOf(unknownKey(unknown[0], Object.keys(CHECKS)), 'DBOSClientConfig'));
-  }
+  fieldsCheck.read(config, 'DBOSClientConfig');
   if (config.systemDatabaseSchemaName !== undefined) checkSchemaName(config.systemDatabaseSchemaName);
   if (config.systemDatabaseUrl === undefined) {
     throw new DBOSInitializationError('DBOSClient.create needs a systemDatabaseUrl.');

@@ -15,6 +15,7 @@ import {
   number,
   oneOf,
   optional,
+  lenientRecord,
   record,
   storableName,
   string,
@@ -32,12 +33,12 @@ const timerMs = timed(number({ max: INT_MAX }));
 const format = nullish(oneOf(['native', 'portable']));
 
 /** The values are checked where every start is. */
-export const startParamsCheck = record({
+export const startParamsCheck = lenientRecord({
   workflowID: anyOption,
   queueName: anyOption,
   timeoutMS: anyOption,
   enqueueOptions: nullish(
-    record({
+    lenientRecord({
       deduplicationID: anyOption,
       priority: anyOption,
       queuePartitionKey: anyOption,
@@ -55,7 +56,7 @@ export const startParamsCheck = record({
 
 export const startsCheck = array(checkThat<object>('an object', isRecord));
 
-export const contextCheck = record({
+export const contextCheck = lenientRecord({
   idAssignedForNextWorkflow: nullish(storableName),
   queueAssignedForWorkflows: optional(filledName),
   logger: anyOption,
@@ -73,7 +74,7 @@ export const userCheck = record({ authenticatedUser: string(), authenticatedRole
 export const methodRoles = array(string({ min: 1 }));
 export const classRoles = array(string({ min: 1 }), { min: 1 });
 
-export const launchCheck = record({
+export const launchCheck = lenientRecord({
   conductorURL: optional(string()),
   conductorKey: optional(string()),
   conductorExecutorMetadata: anyOption,
@@ -82,7 +83,7 @@ export const launchCheck = record({
 
 export const executorIDsCheck = array(filledName);
 
-export const shutdownCheck = record({
+export const shutdownCheck = lenientRecord({
   deregister: optional(boolean),
   workflowCompletionTimeoutMS: optional(timerMs),
 } satisfies FieldsOf<ShutdownOptions>);
@@ -97,14 +98,14 @@ export const dispatchStateCheck = record(
   { unknown: 'ignore' },
 );
 
-export const debouncerCheck = record({
+export const debouncerCheck = lenientRecord({
   workflow: func,
   startWorkflowParams: optional(startParamsCheck),
   debounceTimeoutMs: anyOption,
   applicationName: optional(filledName),
 });
 
-export const scheduleCheck = record({
+export const scheduleCheck = lenientRecord({
   scheduleName: anyOption,
   workflowFn: func,
   schedule: anyOption,
@@ -114,7 +115,7 @@ export const scheduleCheck = record({
 /** Other fields are those of the definition, and checked with it. */
 export const schedulesCheck = array(record({ workflowFn: func }, { unknown: 'ignore' }));
 
-export const codeScheduleCheck = record({
+export const codeScheduleCheck = lenientRecord({
   crontab: string({ min: 1 }),
   mode: optional(oneOf(['ExactlyOncePerInterval', 'ExactlyOncePerIntervalWhenActive'])),
   queueName: optional(filledName),

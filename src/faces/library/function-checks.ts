@@ -17,7 +17,7 @@ import {
   optional,
   positiveInteger,
   positiveNumber,
-  record,
+  lenientRecord,
 } from '../../kernel/check/validation.js';
 import { HISTORY_LEVELS } from '../../features/history/event.js';
 import type { FunctionName, InputSchema, WorkflowConfig } from '../../run/registration/registry.js';
@@ -64,5 +64,5 @@ const stepConfig = {
 } satisfies FieldsOf<StepConfig>;
 
 export const callback = func;
-export const workflowConfigCheck = record({ ...functionName, ...workflowConfig });
-export const stepConfigCheck = record({ ...functionName, ...stepConfig });
+export const workflowConfigCheck = lenientRecord({ ...functionName, ...workflowConfig });
+export const stepConfigCheck = lenientRecord({ ...functionName, ...stepConfig });

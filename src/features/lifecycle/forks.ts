@@ -13,7 +13,7 @@ import {
   nullish,
   optional,
   positiveNumber,
-  record,
+  lenientRecord,
 } from '../../kernel/check/validation.js';
 import { findStartSteps, type Fork, insertForks, type StartChoice } from './forks.sql.js';
 import { topics } from '../../database/notify/topics.js';
@@ -65,7 +65,7 @@ const startStepCheck = integer({ max: INT_MAX });
 const timeoutCheck = optional(positiveNumber);
 const versionCheck = nullish(filledName);
 const anyOption = optional(anything);
-const settingsFields = record({
+const settingsFields = lenientRecord({
   queueName: anyOption,
   queuePartitionKey: anyOption,
   applicationVersion: anyOption,

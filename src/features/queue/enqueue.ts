@@ -15,7 +15,7 @@ import {
   number,
   oneOf,
   optional,
-  record,
+  lenientRecord,
   refuseLoss,
   storableName,
   string,
@@ -75,7 +75,7 @@ export interface StartWorkflowParams {
 const QUEUE_OPTIONS = ['deduplicationID', 'priority', 'queuePartitionKey', 'delaySeconds', 'applicationName'] as const;
 const anyOption = optional(anything);
 /** The names of the options, and those values that are nowhere else checked. */
-const byNameCheck = record({
+const byNameCheck = lenientRecord({
   queueName: anyOption,
   workflowName: anyOption,
   workflowClassName: anyOption,

@@ -11,6 +11,7 @@ import {
   messageOf,
   nullish,
   positiveNumber,
+  lenientRecord,
   record,
   shown,
 } from '../../kernel/check/validation.js';
@@ -118,7 +119,7 @@ const count = nullish(integer({ min: 1, max: INT_MAX }));
 const rateLimit = nullish(
   record({ limitPerPeriod: integer({ min: 1, max: INT_MAX }), periodSec: timed(positiveNumber, inSeconds) }),
 );
-const parametersCheck = record({
+const parametersCheck = lenientRecord({
   globalConcurrency: count,
   concurrency: count,
   workerConcurrency: count,
@@ -158,7 +159,7 @@ export function checkQueueParameters(parameters: QueueParameters): void {
 }
 
 function refuseProblem(check: Check<unknown>, value: unknown, argument: string): void {
-  const problem = check.find(value);
+  const problem = check.refusalOf(value, argument);
   if (problem !== undefined) throw new InvalidQueueError(messageOf(problem, argument));
 }
 

@@ -17,6 +17,7 @@ import {
   integer,
   nullish,
   optional,
+  lenientRecord,
   record,
   storableName,
   string,
@@ -90,7 +91,7 @@ const optionFields = {
   overlap: anyOption,
   jitterMs: anyOption,
 } satisfies Record<keyof ScheduleOptions, unknown>;
-const definitionFields = record({
+const definitionFields = lenientRecord({
   ...optionFields,
   scheduleName: filledName,
   workflowName: filledName,
@@ -100,7 +101,7 @@ const definitionFields = record({
   applicationName: nullish(filledName),
 } satisfies Record<keyof ScheduleDefinition, unknown>);
 const nextRunsFields = record({ schedule: string(), cronTimezone: nullish(string({ min: 1 })) }, { unknown: 'ignore' });
-const updateFields = record({
+const updateFields = lenientRecord({
   ...optionFields,
   schedule: optional(string()),
   context: anyOption,

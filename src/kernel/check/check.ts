@@ -15,7 +15,12 @@ export interface Problem {
   readonly got?: { readonly value: unknown };
   /** A sentence on what to do. */
   readonly hint?: string;
+  /** The value can be used: what is wrong is ignored, and warned of. */
+  readonly isIgnored?: boolean;
 }
+
+/** How many warnings a check gives: names may be data. */
+const WARNINGS_MAX = 20;
 
 interface Definition {
   /** Completes "must be …". */
@@ -39,6 +44,7 @@ export class Check<T> {
   readonly parts: readonly Check<unknown>[];
   /** The first thing that is wrong with a value; undefined if nothing is. */
   readonly find: (value: unknown) => Problem | undefined;
+  readonly #warnings = new Set<string>();
 
   constructor({ wants, schema = {}, name, isOptional = false, parts = [], find }: Definition) {
     this.wants = wants;
@@ -50,12 +56,26 @@ export class Check<T> {
   }
 
   accepts(value: unknown): value is T {
-    return this.find(value) === undefined;
+    const problem = this.find(value);
+    return problem === undefined || problem.isIgnored === true;
+  }
+
+  /** The first thing that keeps a value from being used. Warns, once, of what is ignored. */
+  refusalOf(value: unknown, argument: string): Problem | undefined {
+    const problem = this.find(value);
+    if (!problem?.isIgnored) return problem;
+    const message = messageOf(problem, argument);
+    if (!this.#warnings.has(message) && this.#warnings.size < WARNINGS_MAX) {
+      this.#warnings.add(message);
+      // Functions are registered before there is a logger.
+      process.emitWarning(message, 'EverstepWarning');
+    }
+    return undefined;
   }
 
   /** The value, if it can be used. Otherwise throws an error that calls it by its path, such as `options.limit`. */
   read(value: unknown, argument: string): T {
-    const problem = this.find(value);
+    const problem = this.refusalOf(value, argument);
     if (problem !== undefined) throw invalidArgument(problem, argument);
     // `find` has accepted it.
     return value as T;

@@ -58,11 +58,14 @@ export function array<T>(item: Check<T>, { min = 0, max = Infinity }: ArrayOptio
 }
 
 function findInArray(item: Check<unknown>, values: readonly unknown[]): Problem | undefined {
+  let ignored: Problem | undefined;
   for (let index = 0; index < values.length; index += 1) {
     const problem = item.find(values[index]);
-    if (problem !== undefined) return inside(`[${index}]`, problem);
+    if (problem === undefined) continue;
+    if (!problem.isIgnored) return inside(`[${index}]`, problem);
+    ignored ??= inside(`[${index}]`, problem);
   }
-  return undefined;
+  return ignored;
 }
 
 /** A value, or an array of them. `asArray` makes an array of what was accepted. */
@@ -89,7 +92,7 @@ export type CheckedFields<F extends Fields> = {
 
 export interface RecordOptions {
   /** What to do with other keys. A misspelt option that is ignored does something else than its caller thinks. */
-  readonly unknown?: 'refuse' | 'ignore';
+  readonly unknown?: 'refuse' | 'warn' | 'ignore';
 }
 
 /** An object with these fields: options, settings, the body of a request. */
@@ -116,6 +119,7 @@ export function record<F extends Fields>(
       if (unknown === 'refuse') {
         for (const key in value) if (!known.has(key)) return unknownKey(key, keys);
       }
+      let ignored: Problem | undefined;
       for (let index = 0; index < keys.length; index += 1) {
         const key = keys[index] as string;
         const check = checks[index] as Check<unknown>;
@@ -123,11 +127,28 @@ export function record<F extends Fields>(
         if (field === undefined && check.isOptional) continue;
         if (field === undefined) return { at: `.${key}`, says: `is missing; it must be ${check.wants}` };
         const problem = check.find(field);
-        if (problem !== undefined) return inside(`.${key}`, problem);
+        if (problem === undefined) continue;
+        if (!problem.isIgnored) return inside(`.${key}`, problem);
+        ignored ??= inside(`.${key}`, problem);
       }
-      return undefined;
+      return unknown === 'warn' ? (ignoredKeys(value, keys) ?? ignored) : ignored;
     },
   });
+}
+
+/**
+ * The options of a call that DBOS has too. It ignores other fields, and code that passes them works there, so they are only
+ * warned of.
+ */
+export function lenientRecord<F extends Fields>(fields: F): Check<CheckedFields<F>> {
+  return record(fields, { unknown: 'warn' });
+}
+
+const OPTIONAL_VALUE = new Check<unknown>({ wants: 'any value', isOptional: true, find: () => undefined });
+
+/** Warns of fields without a check, and leaves the values to the caller. */
+export function fieldNames(checks: Fields): Check<object> {
+  return lenientRecord(Object.fromEntries(Object.keys(checks).map((key) => [key, OPTIONAL_VALUE])));
 }
 
 /** How many names a message lists. */
@@ -141,6 +162,16 @@ export function unknownKey(key: string, keys: readonly string[]): Problem {
     says: `has an unknown field ${shown(key)}`,
     hint: near === undefined ? `Known fields: ${listed}.` : `Did you mean "${near}"?`,
   };
+}
+
+/** Names all of them: a check reports one problem of a value. */
+function ignoredKeys(value: Readonly<Record<string, unknown>>, known: readonly string[]): Problem | undefined {
+  const keys = Object.keys(value).filter((key) => value[key] !== undefined && !known.includes(key));
+  const [first] = keys;
+  if (first === undefined) return undefined;
+  const { says, hint } = unknownKey(keys.find((key) => nearest(key, known) !== undefined) ?? first, known);
+  const others = keys.length > 1 ? ` (of ${keys.slice(0, LISTED_MAX).map(shown).join(', ')})` : '';
+  return { at: '', says: `${says}${others}, which is ignored`, hint, isIgnored: true };
 }
 
 /** An object whose keys are names and whose values pass one check. */

@@ -14,14 +14,13 @@ import { CALL_TIMEOUT_MS, checkSetting, SETTINGS } from '../../kernel/check/sett
 import {
   type Check,
   checkThat,
+  fieldNames,
   INT_MAX,
-  messageOf,
   number,
   objectWith,
   oneOf,
   optional,
   record,
-  unknownKey,
 } from '../../kernel/check/validation.js';
 import { checkSchemaName } from '../../database/migrations/schema-name.js';
 import { isAffectedAllowed } from '../../database/sqlite/wal-reset-bug.js';
@@ -412,12 +411,8 @@ function each<Field extends keyof DBOSConfig>(
   return Object.fromEntries(fields.map((field) => [field, check])) as Record<Field, Check<unknown>>;
 }
 
-/** A misspelt option would be ignored: with "systemDatabaseURL", the engine would launch on another database. */
-function refuseUnknown(config: DBOSConfig): void {
-  const unknown = Object.entries(config).find(([key, value]) => value !== undefined && !Object.hasOwn(CHECKS, key));
-  if (!unknown) return;
-  throw new DBOSInitializationError(messageOf(unknownKey(unknown[0], Object.keys(CHECKS)), 'DBOSConfig'));
-}
+/** The names of the options. Configurations of DBOS may have others, such as those of older versions. */
+const fieldsCheck = fieldNames(CHECKS);
 
 /** Throws for what a launch would refuse, as far as the configuration itself tells. */
 export function checkConfig(values: unknown, file?: ConfigFile): CheckedConfig {
@@ -428,7 +423,7 @@ export function checkConfig(values: unknown, file?: ConfigFile): CheckedConfig {
     const value = config[field as keyof DBOSConfig];
     if (value !== undefined) checkSetting(check, file?.keys.get(field) ?? field, value);
   }
-  if (!file) refuseUnknown(config);
+  if (!file) fieldsCheck.read(config, 'DBOSConfig');
   if (config.systemDatabaseSchemaName !== undefined) checkSchemaName(config.systemDatabaseSchemaName);
   if (config.name === undefined) {
     throw new DBOSInitializationError(

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { silentLogger } from '../../../src/kernel/base/log.js';
 import { createDBOS, DBOSClient, type DBOSInstance, type DLogger } from '../../../src/index.js';
@@ -7,8 +8,15 @@ import { createEngine } from '../../rig/engines.js';
 
 /** What plain JavaScript passes. */
 const wrong = (options: object): never => options as never;
-/** The same among options that are right. */
-const among = (options: object): object => options;
+
+/** What the process is warned of from now on. */
+function warningsHere(): string[] {
+  const warnings: string[] = [];
+  const onWarning = (warning: Error): void => void warnings.push(warning.message);
+  process.on('warning', onWarning);
+  onTestFinished(() => void process.off('warning', onWarning));
+  return warnings;
+}
 
 test.each<[string, (DBOS: DBOSInstance) => unknown, string]>([
   ['a workflow', (DBOS) => DBOS.registerWorkflow(async () => {}, wrong({ name: 'w', maxRetries: 3 })), 'maxRetries'],
@@ -18,17 +26,35 @@ test.each<[string, (DBOS: DBOSInstance) => unknown, string]>([
     (DBOS) => DBOS.registerScheduled(async () => {}, wrong({ crontab: '* * * * *', timezone: 'UTC' })),
     'timezone',
   ],
-])('an unknown option of %s is refused', (_, call, option) => {
-  expect(() => call(createDBOS())).toThrow(`config has an unknown field "${option}"`);
+])('an unknown option of %s is warned of', async (_, call, option) => {
+  const warnings = warningsHere();
+
+  call(createDBOS());
+
+  await expect.poll(() => warnings).toContainEqual(expect.stringContaining(`config has an unknown field "${option}"`));
 });
 
-test('an unknown field of the configuration is refused before the launch', () => {
-  const DBOS = createDBOS();
+test('unknown fields of the configuration are warned of once, with a suggestion', async () => {
+  const warnings = warningsHere();
+  const config = wrong({ name: 'shop', userDbPoolSize: 5, systemDatabaseURL: 'sqlite::memory:', telemetry: undefined });
 
-  expect(() => DBOS.setConfig(wrong({ name: 'shop', systemDatabaseURL: 'sqlite::memory:' }))).toThrow(
-    'systemDatabaseURL',
-  );
-  expect(() => DBOS.setConfig(wrong({ systemDatabaseUrl: 'sqlite::memory:' }))).toThrow('No application name');
+  createDBOS().setConfig(config);
+  createDBOS().setConfig(config);
+
+  const names = '"userDbPoolSize", "systemDatabaseURL"';
+  const warning =
+    `DBOSConfig has an unknown field "systemDatabaseURL" (of ${names}), which is ignored. ` +
+    'Did you mean "systemDatabaseUrl"?';
+  await expect.poll(() => warnings).toEqual([warning]);
+  expect(() => createDBOS().setConfig(wrong({ systemDatabaseUrl: 'sqlite::memory:' }))).toThrow('No application name');
+});
+
+test('a wrong value is refused beside an unknown option, in any order', () => {
+  const DBOS = createDBOS();
+  const register = (config: object) => DBOS.registerStep(async () => {}, wrong(config));
+
+  expect(() => register({ other: 1, maxAttempts: 'three' })).toThrow('config.maxAttempts must be');
+  expect(() => register({ maxAttempts: 'three', other: 1 })).toThrow('config.maxAttempts must be');
 });
 
 test('a workflow without a name is refused', () => {
@@ -40,7 +66,7 @@ test('a schedule in code without a cron expression is refused', () => {
 });
 
 forEachDialect((dialect) => {
-  describe('an unknown option is refused by name', () => {
+  describe('an unknown option', () => {
     async function setup() {
       const { DBOS, url } = await createEngine(dialect);
       const workflow = DBOS.registerWorkflow(async () => {}, { name: 'workflow' });
@@ -51,65 +77,77 @@ forEachDialect((dialect) => {
     }
     type Scene = Awaited<ReturnType<typeof setup>>;
     const schedule = { scheduleName: 's', schedule: '0 0 * * *' };
-    const timezone = { timezone: 'UTC' };
 
     test.each<[string, (scene: Scene) => Promise<unknown>, string]>([
-      [
-        'start',
-        async ({ DBOS, workflow }) => DBOS.startWorkflow(workflow, wrong({ workflowId: 'w' }))(),
-        '"workflowID"',
-      ],
-      ['getEvent', ({ DBOS }) => DBOS.getEvent('w', 'key', wrong({ timeoutSecs: 1 })), '"timeoutSecs"'],
-      ['getResult', ({ DBOS }) => DBOS.getResult('w', wrong({ timeoutSec: 1 })), 'timeoutSeconds'],
-      [
-        'getResult of a handle',
-        ({ DBOS }) => DBOS.retrieveWorkflow('w').getResult(wrong({ pollingIntervalMS: 1 })),
-        '"pollingIntervalMs"',
-      ],
-      [
-        'getResult of a handle of a client',
-        ({ client }) => client.retrieveWorkflow('w').getResult(wrong({ timeoutSeconds: 1 })),
-        '"timeoutSeconds"',
-      ],
-      ['waitAll', ({ DBOS }) => DBOS.waitAll([], wrong({ pollingInterval: 1 })), '"pollingIntervalMs"'],
-      [
-        'createSchedule',
-        ({ DBOS, workflow }) =>
-          DBOS.createSchedule({ ...schedule, workflowFn: workflow, ...among({ cronTimezone: 'UTC' }) }),
-        '"cronTimezone"',
-      ],
-      [
-        'options of createSchedule',
-        ({ DBOS, workflow }) => DBOS.createSchedule({ ...schedule, workflowFn: workflow, options: wrong(timezone) }),
-        '"timezone"',
-      ],
-      [
-        'applySchedules',
-        ({ DBOS, workflow }) => DBOS.applySchedules([{ ...schedule, workflowFn: workflow, ...timezone }]),
-        '"timezone"',
-      ],
-      ['updateSchedule', ({ DBOS }) => DBOS.updateSchedule('s', wrong(timezone)), '"timezone"'],
-      ['forkWorkflow', ({ DBOS }) => DBOS.forkWorkflow('w', 0, wrong({ timeoutMs: 1 })), '"timeoutMS"'],
-      [
-        'applySchedules of a client',
-        ({ client }) => client.applySchedules([{ ...schedule, workflowName: 'workflow', ...timezone }]),
-        '"timezone"',
-      ],
-      [
-        'enqueue of a client',
-        ({ client }) => client.enqueue({ queueName: 'q', workflowName: 'workflow', ...among({ workflowId: 'w' }) }),
-        '"workflowID"',
-      ],
-      [
-        'the configuration of a client',
-        ({ url }) => DBOSClient.create({ systemDatabaseUrl: url, ...among({ appName: 'a' }) }),
-        '"appName"',
-      ],
-    ])('%s', async (_, call, named) => {
+      ['wait', ({ DBOS }) => DBOS.wait([], wrong({ returnWhn: 'all' })), '"returnWhen"'],
+    ])('of %s, which DBOS does not have, is refused by name', async (_, call, named) => {
       const error = await failureOf(call(await setup()));
 
       expect(error.message).toContain('unknown field');
       expect(error.message).toContain(named);
+    });
+
+    test.each<[string, (scene: Scene, other: object) => Promise<unknown>, RegExp]>([
+      [
+        'startWorkflow',
+        async ({ DBOS, workflow }, other) => (await DBOS.startWorkflow(workflow, wrong(other))()).getResult(),
+        /^params has/,
+      ],
+      [
+        'enqueueOptions',
+        ({ DBOS, workflow }, other) => DBOS.startWorkflow(workflow, { queueName: 'q', enqueueOptions: wrong(other) })(),
+        /^params\.enqueueOptions has/,
+      ],
+      ['registerQueue', ({ DBOS }, other) => DBOS.registerQueue('q', wrong(other)), /^The queue has/],
+      ['listWorkflows', ({ DBOS }, other) => DBOS.listWorkflows(other), /^filter has/],
+      ['runStep', ({ DBOS }, other) => DBOS.runStep(async () => 1, wrong({ name: 's', ...other })), /^config has/],
+      [
+        'getEvent',
+        ({ DBOS }, other) => DBOS.getEvent('none', 'key', { timeoutSeconds: 0.01, ...other }),
+        /^options has/,
+      ],
+      [
+        'forkWorkflow',
+        async ({ DBOS, workflow }, other) => {
+          const handle = await DBOS.startWorkflow(workflow)();
+          await handle.getResult();
+          return DBOS.forkWorkflow(handle.workflowID, 0, wrong(other));
+        },
+        /^options has/,
+      ],
+      [
+        'getResult of a handle',
+        async ({ DBOS, workflow }, other) => (await DBOS.startWorkflow(workflow)()).getResult(wrong(other)),
+        /^options has/,
+      ],
+      [
+        'createSchedule',
+        ({ DBOS, workflow }, other) =>
+          DBOS.createSchedule({ ...schedule, workflowFn: workflow, options: wrong(other) }),
+        /has an unknown field/,
+      ],
+      [
+        'enqueue of a client',
+        ({ client }, other) => client.enqueue({ queueName: 'q', workflowName: 'workflow', ...other }),
+        /^options has/,
+      ],
+      [
+        'the configuration of a client',
+        async ({ url }, other) => (await DBOSClient.create({ systemDatabaseUrl: url, ...other })).destroy(),
+        /^DBOSClientConfig has/,
+      ],
+      ['shutdown', ({ DBOS }, other) => DBOS.shutdown(wrong(other)), /^options has/],
+    ])('of %s is warned of and ignored, as DBOS does', async (_, call, place) => {
+      const scene = await setup();
+      const warnings = warningsHere();
+      // Another for each database: a warning is given once.
+      const option = `other_${dialect.name}_${randomUUID()}`;
+
+      await call(scene, { [option]: 1 });
+
+      await expect
+        .poll(() => warnings.filter((warning) => warning.includes(option)))
+        .toEqual([expect.stringMatching(place)]);
     });
   });
 

@@ -46,7 +46,6 @@ describe('the settings of a queue', () => {
 
   test.each<[Record<string, unknown>, string]>([
     [{ concurrency: 1, globalConcurrency: 1 }, 'concurrency is the older name of globalConcurrency'],
-    [{ concurency: 1 }, 'The queue has an unknown field "concurency". Did you mean "concurrency"?'],
     [{ concurrency: 0 }, 'concurrency must be an integer from 1 to 2147483647, but is 0.'],
     [{ globalConcurrency: -1 }, 'globalConcurrency must be an integer'],
     [{ globalConcurrency: 1.5 }, 'globalConcurrency must be an integer'],

@@ -396,11 +396,6 @@ describe('a wrong value', () => {
     ['listenQueues', [null], 'listenQueues[0] must be a queue or its name.'],
     ['listenQueues', [{ name: 7 }], 'listenQueues[0] must be a queue or its name.'],
     ['otlpTracesEndpoints', ['localhost:4318'], 'otlpTracesEndpoints[0] must be an http:// or https:// URL.'],
-    [
-      'systemDatabaseURL',
-      'x',
-      'DBOSConfig has an unknown field "systemDatabaseURL". Did you mean "systemDatabaseUrl"?',
-    ],
     ['otlpLogsEndpoints', [7], 'otlpLogsEndpoints[0] must be an http:// or https:// URL, but is 7.'],
     ['systemDatabasePool', {}, 'systemDatabasePool must be an object with the methods connect, query.'],
     ['serializer', { name: () => 'x' }, 'serializer must be an object with the methods name, stringify, parse.'],

@@ -1,11 +1,7 @@
 // Registers functions: the wrappers that the application calls instead of its own functions, and the decorators that
 // create them. Supports both TypeScript's legacy decorators and the standard ones.
 import type { WorkflowHandle } from '../../operator/outcome.js';
-import {
-  DBOSInvalidArgumentError,
-  DBOSInvalidWorkflowTransitionError,
-  DBOSNotRegisteredError,
-} from '../../kernel/errors/errors.js';
+import { DBOSInvalidWorkflowTransitionError, DBOSNotRegisteredError } from '../../kernel/errors/errors.js';
 import { consoleLogger, stackHere } from '../../kernel/base/log.js';
 import { type Context, currentContext, inContext, isWorkflowCode } from '../../run/ambient.js';
 import { attempted } from '../../run/shielded.js';
@@ -82,12 +78,6 @@ export class Functions {
     workflowConfigCheck.read(config, 'config');
     const fn = this.#host.registry.originalOf(given);
     const named = owner ?? functionOwnerOf(fn, config);
-    if (named.name === '') {
-      throw new DBOSInvalidArgumentError(
-        'A workflow needs a name, by which it is found again after a restart. Name the function, or pass { name }.',
-        'config.name',
-      );
-    }
     const registration: WorkflowRegistration = {
       ...newRegistration(fn, 'workflow', named),
       kind: 'workflow',

@@ -38,6 +38,15 @@ export function warnOfMinified(registry: Registry): string | undefined {
   );
 }
 
+/** A warning about a workflow that is found by the empty name. */
+export function warnOfNameless({ registrations }: Registry): string | undefined {
+  if (![...registrations].some(({ kind, name }) => kind === 'workflow' && name === '')) return undefined;
+  return (
+    "A workflow is registered under the name '', by which it is found again after a restart, and no second one can be. " +
+    'Name its function, or pass { name }.'
+  );
+}
+
 function hasGivenName({ config }: WorkflowRegistration): boolean {
   return config.name !== undefined;
 }

@@ -27,7 +27,7 @@ import {
 } from '../../kernel/errors/errors.js';
 import type { MethodRegistrationBase } from './associations.js';
 import { IdleWatch } from './idle-watch.js';
-import { describeLaunch, warnOfMinified, warnOfMinifiedErrors } from './launch-message.js';
+import { describeLaunch, warnOfMinified, warnOfMinifiedErrors, warnOfNameless } from './launch-message.js';
 import type {
   AlertHandler,
   DBOSLaunchOptions,
@@ -150,8 +150,8 @@ export class Lifecycle {
       const { clock, databaseClock } = this.#engine.runtime;
       const clockFault = faultOfClock(clock.now() - databaseClock.now());
       this.#shutdownWhenLost(this.#engine.runtime);
-      for (const warning of [warnOfMinified(registry), warnOfMinifiedErrors(registry), clockFault])
-        if (warning) config.logger.warn(warning);
+      const warnings = [warnOfNameless(registry), warnOfMinified(registry), warnOfMinifiedErrors(registry), clockFault];
+      for (const warning of warnings) if (warning) config.logger.warn(warning);
       config.logger.info(describeLaunch(this.#engine));
       // The line that scripts written for DBOS wait for.
       config.logger.info('DBOS launched!');

@@ -57,10 +57,6 @@ test('a wrong value is refused beside an unknown option, in any order', () => {
   expect(() => register({ maxAttempts: 'three', other: 1 })).toThrow('config.maxAttempts must be');
 });
 
-test('a workflow without a name is refused', () => {
-  expect(() => createDBOS().registerWorkflow(async () => {})).toThrow('A workflow needs a name');
-});
-
 test('a schedule in code without a cron expression is refused', () => {
   expect(() => createDBOS().registerScheduled(async () => {}, wrong({ cron: '* * * * *' }))).toThrow('crontab');
 });

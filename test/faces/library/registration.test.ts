@@ -12,6 +12,43 @@ function failureOfCall(call: () => unknown): Promise<Error & Record<string, unkn
   return failureOf((async () => call())());
 }
 
+forEachDialect((dialect) => {
+  test("an anonymous workflow runs under the name '', from queues as well, and is warned of", async () => {
+    const warnings: unknown[] = [];
+    const logger: DLogger = { ...silentLogger, warn: (entry) => void warnings.push(entry) };
+    const { DBOS } = await createEngine(dialect, { logger });
+    const double = DBOS.registerWorkflow(async (x: number) => x * 2);
+    const parent = DBOS.registerWorkflow(async () => double(4), { name: 'parent' });
+    await DBOS.launch();
+    await DBOS.registerQueue('q');
+
+    expect(await double(2)).toBe(4);
+    const queued = await DBOS.startWorkflow(double, { queueName: 'q' })(3);
+    expect(await queued.getResult()).toBe(6);
+    expect((await queued.getStatus())?.workflowName).toBe('');
+    expect(await parent()).toBe(8);
+    expect(warnings).toEqual([expect.stringContaining("under the name ''")]);
+  });
+
+  test('a crashed anonymous workflow is recovered', async () => {
+    const { first, second } = await createGenerations(dialect);
+    const halt = newHalt();
+    const workflow = first.registerWorkflow(async (): Promise<string> => {
+      await halt.here();
+      return 'first';
+    });
+    second.registerWorkflow(async () => 'second');
+    await first.launch();
+    await first.startWorkflow(workflow, { workflowID: 'w' })();
+    await halt.reached;
+    await first.shutdown();
+
+    await second.launch();
+
+    expect(await second.retrieveWorkflow('w').getResult()).toBe('second');
+  });
+});
+
 describe('names', () => {
   test('are those of the functions unless given, and are kept by the wrappers', () => {
     const DBOS = createDBOS();

@@ -9,6 +9,7 @@ import {
   checkWorkflowID,
   delayOf,
   encodeAttributes,
+  givenID,
   type StartWorkflowParams,
 } from '../features/queue/enqueue.js';
 import { DBOSInvalidWorkflowTransitionError } from '../kernel/errors/errors.js';
@@ -119,7 +120,7 @@ function timeoutOf(params: StartWorkflowParams, context: Context | undefined): n
 /** Throws if the parameters are invalid or contradict each other. */
 export function checkParams(params: StartWorkflowParams, context: Context | undefined): void {
   const { queueName = context?.queueName, enqueueOptions = {}, duplicationPolicy } = params;
-  const workflowID = params.workflowID ?? context?.nextWorkflowID?.workflowID;
+  const workflowID = givenID(params.workflowID) ?? context?.nextWorkflowID?.workflowID;
   checkWorkflowID(workflowID);
   if (queueName !== undefined) filledName.read(queueName, 'queueName');
   checkEnqueueOptions(enqueueOptions, queueName !== undefined);

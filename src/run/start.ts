@@ -5,6 +5,7 @@ import type { InputsRoundTrip } from '../kernel/codec/codec.js';
 import { andThen, isPromise, type MaybePromise } from '../kernel/codec/maybe-promise.js';
 import { resolveStartConflict, type ConflictingStart } from '../features/queue/start-conflict.js';
 import { refuseNUL } from '../operator/storable.js';
+import { givenID } from '../features/queue/enqueue.js';
 import { refuseMissingKey } from '../features/queue/queue-target.js';
 import { DBOSInvalidWorkflowTransitionError, DBOSWorkflowIDInUseError } from '../kernel/errors/errors.js';
 import type { StepRecord } from '../kernel/workflow/records.js';
@@ -274,10 +275,10 @@ function runContext({ engine, context, workflow }: PreparedStart, run: Run): Con
   };
 }
 
-/** The ID assigned to this workflow, by parameter or by context, if any. Call it before any await. */
-export function takeAssignedID(givenID: string | undefined, context: Context | undefined): string | undefined {
+/** The ID assigned to this workflow, by parameter or by context, if any; an empty one is none. Call it before any await. */
+export function takeAssignedID(workflowID: string | undefined, context: Context | undefined): string | undefined {
   const next = context?.nextWorkflowID;
   const ambientID = next?.workflowID;
   if (next) next.workflowID = undefined;
-  return givenID ?? ambientID;
+  return givenID(workflowID) ?? givenID(ambientID);
 }

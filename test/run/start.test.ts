@@ -1,5 +1,6 @@
-import { describe, expect, test } from 'vitest';
-import type { DBOSInstance, StartWorkflowParams } from '../../src/index.js';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { DBOSClient, type DBOSInstance, type StartWorkflowParams } from '../../src/index.js';
+import { silentLogger } from '../../src/kernel/base/log.js';
 import { forEachDialect } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
 import { failureOf, newHalt } from './succession.js';
@@ -7,7 +8,7 @@ import { failureOf, newHalt } from './succession.js';
 forEachDialect((dialect) => {
   /** A launched engine with a workflow that gives back its arguments, and one that gives its own ID. */
   async function setup() {
-    const { DBOS } = await createEngine(dialect, { name: 'shop', executorID: 'ex', applicationVersion: 'v1' });
+    const { DBOS, url } = await createEngine(dialect, { name: 'shop', executorID: 'ex', applicationVersion: 'v1' });
     let calls = 0;
     const echo = DBOS.registerWorkflow(
       async (...args: unknown[]) => {
@@ -19,7 +20,7 @@ forEachDialect((dialect) => {
     const ownID = DBOS.registerWorkflow(async () => DBOS.workflowID, { name: 'ownID' });
     const startOther = DBOS.registerWorkflow(async () => [DBOS.workflowID, await ownID()], { name: 'startOther' });
     await DBOS.launch();
-    return { DBOS, echo, ownID, startOther, callCount: () => calls };
+    return { DBOS, url, echo, ownID, startOther, callCount: () => calls };
   }
 
   describe('a call', () => {
@@ -205,19 +206,33 @@ forEachDialect((dialect) => {
       expect(handle.workflowID).toBe('given');
     });
 
-    test('must not be empty', async () => {
+    test('must not be blank', async () => {
       const { DBOS, ownID } = await setup();
 
       await expect(DBOS.startWorkflow(ownID, { workflowID: ' ' })()).rejects.toThrow('must not be empty');
-      await expect((async () => DBOS.withNextWorkflowID('', () => ownID()))()).rejects.toThrow('must not be empty');
+      await expect((async () => DBOS.withNextWorkflowID(' ', () => ownID()))()).rejects.toThrow('must not be empty');
       await expect(
         (async () => DBOS.runWithContext({ idAssignedForNextWorkflow: ' ' }, () => ownID()))(),
       ).rejects.toThrow('must not be empty');
     });
 
-    test('is none if a plugin passes on an empty header', async () => {
-      const { DBOS, ownID } = await setup();
+    test('is none if a caller passes on an empty header', async () => {
+      const { DBOS, ownID, url } = await setup();
+      const client = await DBOSClient.create({ systemDatabaseUrl: url, logger: silentLogger });
+      onTestFinished(() => client.destroy());
+      const enqueued = await client.enqueue({ queueName: 'q', workflowName: 'w', workflowID: '' });
 
+      expect(enqueued.workflowID).toMatch(/./);
+      expect((await DBOS.startWorkflow(ownID, { workflowID: '' })()).workflowID).toMatch(/./);
+      expect(await DBOS.withNextWorkflowID('', () => ownID())).toMatch(/./);
+      expect(
+        await DBOS.withNextWorkflowID('outer', async () => {
+          const handle = await DBOS.startWorkflow(ownID, { workflowID: '' })();
+          return handle.workflowID;
+        }),
+      ).toBe('outer');
+      const fork = await DBOS.forkWorkflow('outer', 0, { newWorkflowID: '' });
+      expect(fork.workflowID).toMatch(/./);
       expect(await DBOS.runWithContext({ idAssignedForNextWorkflow: '' }, () => ownID())).toMatch(/./);
     });
 

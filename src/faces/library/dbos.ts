@@ -408,7 +408,7 @@ export class DBOSInstance extends ContextMembers {
 
   /** The first workflow started in the callback gets this ID. */
   async withNextWorkflowID<R>(workflowID: string, callback: () => Promise<R>): Promise<R> {
-    filledName.read(workflowID, 'workflowID');
+    if (workflowID !== '') filledName.read(workflowID, 'workflowID');
     return this.#within({ nextWorkflowID: { workflowID } }, callback);
   }
 

@@ -18,6 +18,7 @@ import {
 import { findStartSteps, type Fork, insertForks, type StartChoice } from './forks.sql.js';
 import { topics } from '../../database/notify/topics.js';
 import type { ChangeReason } from '../history/cancellations.js';
+import { givenID } from '../queue/enqueue.js';
 import type { Operator } from '../../operator/operator.js';
 import { refuseTooLong } from '../../operator/time-limit.js';
 import { type QueueTargetOptions, refuseMissingKey, resolveQueueTarget } from '../queue/queue-target.js';
@@ -91,7 +92,7 @@ export async function forkWorkflows(
   // Chosen before the first attempt: if the reply is lost, the retry must not fork twice.
   const creator = token ?? newID();
   const forks = requests.map((request, index) => {
-    const workflowID = request.newWorkflowID ?? (token === undefined ? newID() : `${token}-${index}`);
+    const workflowID = givenID(request.newWorkflowID) ?? (token === undefined ? newID() : `${token}-${index}`);
     return toFork(request, workflowID, creator);
   });
   refuseDoubles(forks);

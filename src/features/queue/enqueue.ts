@@ -122,7 +122,7 @@ export async function toEnqueued(
   const inputs = await codec.encodeInputs(args, options.serializationType, namedArgs);
   const delayMs = delayOf(options);
   return enqueuedWorkflow({
-    workflowID: options.workflowID ?? newID(),
+    workflowID: givenID(options.workflowID) ?? newID(),
     status: delayMs === null ? 'ENQUEUED' : 'DELAYED',
     name: options.workflowName,
     className: options.workflowClassName || null,
@@ -165,8 +165,13 @@ export function checkCaller(caller: {
   optionalRoles.read(caller.authenticatedRoles, 'authenticatedRoles');
 }
 
+/** An empty ID is none, as in DBOS: callers pass on a header or a field that may be missing. */
+export function givenID(workflowID: string | undefined): string | undefined {
+  return workflowID === '' ? undefined : workflowID;
+}
+
 export function checkWorkflowID(workflowID: string | undefined): void {
-  optionalID.read(workflowID, 'workflowID');
+  optionalID.read(givenID(workflowID), 'workflowID');
 }
 
 export function checkTimeout(timeout: number | DurationText | null | undefined): void {

@@ -73,7 +73,7 @@ const SCHEDULE_OPTIONS = {
 } as const satisfies Record<string, Kind>;
 
 const START_OPTIONS = {
-  workflowID: 'name',
+  workflowID: 'key',
   queueName: 'name',
   timeoutMS: 'nonNegativeNumber',
   enqueueOptions: 'options',
@@ -226,7 +226,7 @@ function managementRows(m: DBOSInstance | DBOSClient): Row[] {
     }),
     ...options(
       'forkWorkflow',
-      { newWorkflowID: 'name', applicationVersion: 'name', timeoutMS: 'positiveNumber', queueName: 'name' },
+      { newWorkflowID: 'key', applicationVersion: 'name', timeoutMS: 'positiveNumber', queueName: 'name' },
       (o) => m.forkWorkflow('absent', 0, o),
     ),
     ...args('forkWorkflows', { requests: ['source', (v) => m.forkWorkflows(v)] }),
@@ -280,7 +280,7 @@ function engineRows({ DBOS, workflow }: Surface): Row[] {
       'options.queueName': ['name', (v) => DBOS.enqueueWorkflowWithOptions({ queueName: v, workflowName: 'w' })],
     }),
     ...args('withNextWorkflowID', {
-      workflowID: ['name', (v) => DBOS.withNextWorkflowID(v, async () => 1)],
+      workflowID: ['key', (v) => DBOS.withNextWorkflowID(v, async () => 1)],
       callback: ['callback', (v) => DBOS.withNextWorkflowID('next', v)],
     }),
     ...args('withAuthedContext', {

@@ -3,14 +3,13 @@
 import type { MaybePromise } from '../kernel/codec/maybe-promise.js';
 import type { StepRecord } from '../kernel/workflow/records.js';
 import { eitherOf } from '../kernel/base/abortable.js';
-import { sleep } from '../kernel/base/clock.js';
+import { type Clock, sleep } from '../kernel/base/clock.js';
 import type { WorkflowSerializationFormat } from '../kernel/codec/serializer.js';
 import type { SerializationOptions } from '../operator/storable.js';
 import { refuseTooLong } from '../operator/time-limit.js';
 import { DBOSInvalidWorkflowTransitionError } from '../kernel/errors/errors.js';
 import { finiteNumber } from '../kernel/check/validation.js';
 import { type Context, currentContext, isWorkflowCode } from './ambient.js';
-import type { Runtime } from './runtime.js';
 import { type Operation, own, perform, portable, replayOutcome } from './perform.js';
 import type { Run } from './run.js';
 import type { WaitLimits } from '../operator/row-watcher.js';
@@ -103,12 +102,12 @@ async function replayLimits(run: Run, record: StepRecord, pollMs: number | undef
 }
 
 /** Sleeps. In workflow code the wake-up time is recorded, and a cancellation ends the sleep at once. */
-export async function durableSleep(runtime: Runtime, durationMs: number): Promise<void> {
+export async function durableSleep(clock: Clock, durationMs: number): Promise<void> {
   finiteNumber.read(durationMs, 'durationMs');
   refuseTooLong(durationMs, 'durationMs');
   const context = currentContext();
   refuseInTransaction(context, SLEEP);
-  if (!isWorkflowCode(context)) return sleep(runtime.clock, Math.max(durationMs, 0));
+  if (!isWorkflowCode(context)) return sleep(clock, Math.max(durationMs, 0));
   const { run } = context;
   const stepID = run.nextStepID();
   run.check();

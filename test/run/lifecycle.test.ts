@@ -57,6 +57,22 @@ forEachDialect((dialect) => {
       expect(initialized).toEqual(['once']);
     });
 
+    test('is not needed for the version, the executor and a sleep outside of workflows', async () => {
+      const { DBOS, url } = await createEngine(dialect, { applicationVersion: 'v7', executorID: 'e7' });
+      const identity = (): string[] => [DBOS.applicationVersion, DBOS.executorID];
+
+      expect(identity()).toEqual(['v7', 'e7']);
+      await DBOS.sleep(1);
+      await DBOS.sleepSeconds(0.001);
+      await expect(DBOS.sleep(NaN)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+      await DBOS.launch();
+      await DBOS.shutdown();
+      expect(identity()).toEqual(['v7', 'e7']);
+      DBOS.setConfig({ name: 'test', systemDatabaseUrl: url });
+      expect(identity()).toEqual(['', 'local']);
+      await DBOS.sleep(1);
+    });
+
     test.each([
       [3 * 3_600_000, 'The local clock is 10800 s ahead of'],
       [-3 * 3_600_000, 'The local clock is 10800 s behind'],

@@ -13,12 +13,13 @@ export abstract class ContextMembers extends Operations {
     return this[internals].lifecycle.logger;
   }
 
+  /** Before a launch, the configured one; empty if none is. */
   get applicationVersion(): string {
-    return this[internals].runtimeFor('applicationVersion').applicationVersion;
+    return this[internals].identityFor('applicationVersion').applicationVersion;
   }
 
   get executorID(): string {
-    return this[internals].runtimeFor('executorID').config.executorID;
+    return this[internals].identityFor('executorID').executorID;
   }
 
   get workflowID(): string | undefined {

@@ -23,7 +23,7 @@ import type { QueueRecord } from '../../features/queue/queue.js';
 import type { LocalEngine } from '../http/source.js';
 import { Associations } from './associations.js';
 import { Functions, type Host } from './functions.js';
-import { Lifecycle, type TestSettings } from './lifecycle.js';
+import { type Identity, identityOf, Lifecycle, type TestSettings } from './lifecycle.js';
 import { queueOf, type WorkflowQueue } from './workflow-queue.js';
 
 /** A debounced call. */
@@ -77,6 +77,12 @@ export class Instance implements Host, ManagementPerformer<WorkflowQueue> {
         ? `\`DBOS.launch()\` has not finished. Await it before running ${reason}.`
         : `\`DBOS.launch()\` must be called before running ${reason}.`,
     );
+  }
+
+  /** Which code this process runs, and its own ID: also before a launch and after a shutdown. */
+  identityFor(called: string): Identity {
+    const runtime = this.contextFor(called)?.run?.runtime;
+    return runtime ? identityOf(runtime) : this.lifecycle.identity;
   }
 
   runtimeFor(reason: string): Runtime {

@@ -11,7 +11,13 @@ import { consoleLogger, type DLogger, type LogLevel, stackHere } from '../../ker
 import { Codec } from '../../kernel/codec/codec.js';
 import type { SerializationRecipe } from '../../kernel/codec/serializer.js';
 import { faultOfClock } from '../../features/diagnosis/clock-difference.js';
-import { checkConfig, type DBOSConfig, type EngineConfig, loadConfig } from '../../run/config/config.js';
+import {
+  checkConfig,
+  configuredIdentity,
+  type DBOSConfig,
+  type EngineConfig,
+  loadConfig,
+} from '../../run/config/config.js';
 import { Engine, shutdownMsOf } from '../../run/engine.js';
 import type { Runtime, RuntimeOptions } from '../../run/runtime.js';
 import type { DBOSTracer } from '../../run/tracing.js';
@@ -46,6 +52,15 @@ export interface LifecycleOptions {
   readonly viewOf: (registration: Registration) => MethodRegistrationBase;
 }
 
+export interface Identity {
+  readonly applicationVersion: string;
+  readonly executorID: string;
+}
+
+export function identityOf({ applicationVersion, config }: Runtime): Identity {
+  return { applicationVersion, executorID: config.executorID };
+}
+
 export class Lifecycle {
   readonly #options: LifecycleOptions;
   readonly #callbacks = new Set<DBOSLifecycleCallback>();
@@ -54,6 +69,8 @@ export class Lifecycle {
   #config: DBOSConfig | undefined;
   #alertHandler: AlertHandler | undefined;
   #engine: Engine | undefined;
+  /** Of the last launch. */
+  #identity: Identity | undefined;
   #adminServer: AdminServer | undefined;
   #areReceiversActive = false;
   #idleWatch: IdleWatch | undefined;
@@ -76,6 +93,10 @@ export class Lifecycle {
     return this.#engine;
   }
 
+  get identity(): Identity {
+    return this.#identity ?? configuredIdentity(this.#config);
+  }
+
   get adminServer(): Server | undefined {
     return this.#adminServer?.http;
   }
@@ -95,6 +116,7 @@ export class Lifecycle {
       throw new DBOSAlreadyLaunchedError('Cannot call DBOS.setConfig after DBOS.launch()');
     checkConfig(config);
     this.#config = config;
+    this.#identity = undefined;
   }
 
   addCallback(callback: DBOSLifecycleCallback): void {
@@ -138,6 +160,7 @@ export class Lifecycle {
       const codec = this.#newCodec(config);
       const tracer = config.tracingEnabled ? await this.#loadTracer(config) : undefined;
       this.#engine = await Engine.launch({ config, registry, codec, tracer, ...testSettings });
+      this.#identity = identityOf(this.#engine.runtime);
       for (const callback of this.#callbacks) {
         // Destroy one that fails too: it may have opened something before.
         initialized.push(callback);

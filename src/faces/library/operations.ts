@@ -1,6 +1,7 @@
 // The members of `DBOS` that workflow code calls: waiting, messages, events, streams, time and randomness. In a workflow they
 // are recorded.
 import { type DurationText, inMs, inSeconds } from '../../kernel/base/duration.js';
+import { systemClock } from '../../kernel/base/clock.js';
 import { internals } from '../../kernel/base/internals.js';
 import type { WorkflowStatus } from '../../features/listing/status.js';
 import { Management } from '../../operator/management.js';
@@ -219,7 +220,11 @@ export abstract class Operations extends Management<WorkflowQueue> {
 
   /** Sleeps; in a workflow the wake-up time is recorded, so that a recovery does not prolong the sleep. */
   sleepms(durationMS: number | DurationText): Promise<void> {
-    return attempted(() => durableSleep(this[internals].runtimeFor('sleep'), inMs(durationMS)));
+    return attempted(() => {
+      const { lifecycle } = this[internals];
+      const runtime = this[internals].contextFor('sleep')?.run?.runtime ?? lifecycle.engine?.runtime;
+      return durableSleep(runtime?.clock ?? systemClock, inMs(durationMS));
+    });
   }
 
   /** The same as `sleepms`. */

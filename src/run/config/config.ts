@@ -233,6 +233,18 @@ export interface ConfigFolder {
   readonly parseYaml?: ParseYaml;
 }
 
+/** What is known of a process before its launch. The version may be computed then; until then it is empty. */
+export function configuredIdentity(
+  { applicationVersion, executorID }: DBOSConfig = {},
+  environment: NodeJS.ProcessEnv = process.env,
+): { readonly applicationVersion: string; readonly executorID: string } {
+  return {
+    applicationVersion:
+      resolveVersion(applicationVersion, process.cwd()) ?? (environment['DBOS__APPVERSION']?.trim() || ''),
+    executorID: executorID ?? (environment['DBOS__VMID']?.trim() || 'local'),
+  };
+}
+
 /** `resolveConfig` for a launch. The YAML parser is loaded only if there is no configuration in code. */
 export async function loadConfig(config: DBOSConfig | undefined): Promise<EngineConfig> {
   if (config !== undefined) return resolveConfig(config);

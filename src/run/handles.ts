@@ -62,6 +62,11 @@ export class Handle<R> implements WorkflowHandle<R> {
     this[internals] = { hasExisted };
   }
 
+  /** After a shutdown, that of the next launch. */
+  get #current(): Runtime {
+    return (this.#runtime.registry.engine?.runtime as Runtime | undefined) ?? this.#runtime;
+  }
+
   /** Throws for the handle of another instance: its workflow is in another database. */
   static refuseOthers(runtime: Runtime, handles: readonly object[]): void {
     if (handles.every((handle) => !(#runtime in handle) || handle.#runtime.registry === runtime.registry)) return;
@@ -71,7 +76,7 @@ export class Handle<R> implements WorkflowHandle<R> {
   getStatus(): Promise<WorkflowStatus | null> {
     return attempted(() => {
       refuseInOtherWorkflow(this.#runtime.registry, 'getStatus');
-      return getWorkflowStatus(this.#runtime, this.workflowID);
+      return getWorkflowStatus(this.#current, this.workflowID);
     });
   }
 
@@ -96,11 +101,11 @@ export class Handle<R> implements WorkflowHandle<R> {
 
   history(options: HistoryOptions = {}): AsyncGenerator<HistoryEvent, void, undefined> {
     historyOptions.read(options, 'options');
-    return getHistory(callersOf(this.#runtime), this.workflowID, options);
+    return getHistory(callersOf(this.#current), this.workflowID, options);
   }
 
   async getWorkflowInputs<T extends unknown[]>(): Promise<T> {
-    const status = await getWorkflowStatus(this.#runtime, this.workflowID);
+    const status = await getWorkflowStatus(this.#current, this.workflowID);
     return (status?.input ?? []) as T;
   }
 
@@ -117,7 +122,7 @@ export class Handle<R> implements WorkflowHandle<R> {
       if (ended.kind === 'error') throw ended.error;
     }
     const lookup = { workflowID: this.workflowID, hasExisted: this[internals].hasExisted };
-    const { divergences, watchers } = this.#runtime;
+    const { codec, divergences, watchers } = this.#current;
     // Not in workflows and their steps: that another workflow has diverged is nothing to compensate for.
     const finished = isInWorkflow
       ? await watchers.outcomes.wait(lookup, limits)
@@ -125,7 +130,7 @@ export class Handle<R> implements WorkflowHandle<R> {
           watchers.outcomes.wait(lookup, { ...limits, signal }),
         );
     if (this.#own) throwOwnEnd(this.#own, finished);
-    return readOutcome(this.#runtime.codec, finished);
+    return readOutcome(codec, finished);
   }
 }
 

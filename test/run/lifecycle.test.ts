@@ -57,6 +57,35 @@ forEachDialect((dialect) => {
       expect(initialized).toEqual(['once']);
     });
 
+    test('makes handles from before a shutdown work again', async () => {
+      const { DBOS } = await createEngine(dialect, { applicationVersion: 'v1' });
+      const halt = newHalt();
+      const workflow = DBOS.registerWorkflow(
+        async (x: number) => {
+          await halt.here();
+          return x;
+        },
+        { name: 'workflow' },
+      );
+      await DBOS.launch();
+      await DBOS.registerQueue('q');
+      const started = await DBOS.startWorkflow(workflow)(1);
+      await halt.reached;
+      const delayed = await DBOS.startWorkflow(workflow, { queueName: 'q', enqueueOptions: { delaySeconds: 0.1 } })(2);
+      const retrieved = DBOS.retrieveWorkflow<number>(started.workflowID);
+      await DBOS.shutdown();
+      halt.release();
+
+      await DBOS.launch();
+
+      expect(await started.getResult()).toBe(1);
+      expect(await retrieved.getResult()).toBe(1);
+      expect(await delayed.getResult()).toBe(2);
+      expect((await started.getStatus())?.status).toBe('SUCCESS');
+      expect(await delayed.getWorkflowInputs()).toEqual([2]);
+      expect((await delayed.history().next()).done).toBe(false);
+    });
+
     test('is not needed for the version, the executor and a sleep outside of workflows', async () => {
       const { DBOS, url } = await createEngine(dialect, { applicationVersion: 'v7', executorID: 'e7' });
       const identity = (): string[] => [DBOS.applicationVersion, DBOS.executorID];

@@ -59,7 +59,7 @@ export function findDatabase({ environment, folder }: CommandContext, given: Val
   if (systemURL === undefined && application === undefined && name === '') {
     throw wrongUsage(`${CONFIG_FILE} has neither system_database_url nor name. Add one, or pass --sys-db-url.`);
   }
-  const url = chooseSystemURL({ systemURL, applicationURL: application, name });
+  const url = chooseSystemURL({ systemURL, applicationURL: application, name, variable });
   const schema = given.schema ?? key('system_database_schema_name') ?? key('dbos_system_schema');
   return { url, schema, shown: describeURL(url) };
 }

@@ -58,7 +58,7 @@ export function describeLaunch({ runtime, queues, scheduler }: Engine): string {
   const listed = names.length > NAMES_MAX ? [...names.slice(0, NAMES_MAX), '…'] : names;
   return [
     `Launched "${config.name}", version ${applicationVersion}, executor ${config.executorID}, `,
-    `on ${withoutPasswords(config.store.url)}. `,
+    `on ${withoutPasswords(config.store.url)} (${config.databaseReason}). `,
     names.length === 0 ? 'No queues' : `Queues: ${listed.join(', ')}`,
     `, ${scheduler.count} schedule(s), ${functions.length} workflow function(s).`,
   ].join('');

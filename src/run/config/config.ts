@@ -25,7 +25,7 @@ import {
 import { checkSchemaName } from '../../database/migrations/schema-name.js';
 import { isAffectedAllowed } from '../../database/sqlite/wal-reset-bug.js';
 import type { StoreOptions } from '../writer/store.js';
-import { chooseSystemURL } from '../../database/config/system-url.js';
+import { chooseSystemURL, postgresVariables } from '../../database/config/system-url.js';
 import { resolveAdmin } from './config-admin.js';
 import { resolveVersion } from './version-source.js';
 import type { ParseYaml } from '../../database/config/config-document.js';
@@ -48,7 +48,7 @@ export interface AdoptOptions {
 export interface DBOSConfig {
   /** The application. Its name scopes workflows, queues and schedules where several share a system database. */
   name?: string;
-  /** The system database, on Postgres or SQLite. Default: `sqlite:///{name}.sqlite`. */
+  /** The system database, on Postgres or SQLite. Default: see "Which system database" in the reference. */
   systemDatabaseUrl?: string;
   /** The application's own database. Without `systemDatabaseUrl`, the URL of the system database is derived from it. */
   applicationDatabaseUrl?: string;
@@ -172,6 +172,8 @@ export interface DBOSConfig {
 /** The configuration as the engine uses it: validated, with all defaults applied. */
 export interface EngineConfig {
   readonly name: string;
+  /** Why the system database is the one that it is, for the log. */
+  readonly databaseReason: string;
   /** Empty if DBOS__APPID is not set. */
   readonly applicationID: string;
   /** Undefined: computed from the workflows. */
@@ -284,8 +286,10 @@ export function resolveConfig(
   const pollingMax =
     given.systemDatabasePollingConcurrency ??
     Math.max(1, Math.floor((given.systemDatabasePool?.options?.max ?? poolSize) / 2));
+  const systemDatabase = systemDatabaseURL(given, variable, { isFromFile: file !== undefined });
   return {
     name: given.name,
+    databaseReason: systemDatabase.reason,
     applicationID: variable('DBOS__APPID') ?? '',
     applicationVersion:
       resolveVersion(given.applicationVersion, folder) ?? variable('DBOS__APPVERSION') ?? patchingVersion,
@@ -321,7 +325,7 @@ export function resolveConfig(
     archive: given.archive,
     ...resolveAdmin(given, variable, { isFromFile: file !== undefined, logger }),
     store: {
-      url: systemDatabaseURL(given, variable, { isFromFile: file !== undefined, logger }),
+      url: systemDatabase.url,
       logger,
       applicationName: `everstep_${given.name}`,
       schema: given.systemDatabaseSchemaName ?? 'dbos',
@@ -352,27 +356,29 @@ function wholeTimeoutMs(timeoutMs: number): number {
 function systemDatabaseURL(
   given: CheckedConfig,
   variable: Variable,
-  { isFromFile, logger }: { readonly isFromFile: boolean; readonly logger: DLogger },
-): string {
+  { isFromFile }: { readonly isFromFile: boolean },
+): { readonly url: string; readonly reason: string } {
   const choose = (own: string | undefined, name: string): string | undefined =>
     isFromFile ? (variable(name) ?? own) : (own ?? variable(name));
   const systemURL = choose(given.systemDatabaseUrl, 'DBOS_SYSTEM_DATABASE_URL');
   const applicationURL = choose(given.applicationDatabaseUrl ?? given.databaseUrl, 'DBOS_DATABASE_URL');
-  const url = chooseSystemURL({ systemURL, applicationURL, name: given.name });
-  const ignored = ['PGHOST', 'PGPORT', 'PGUSER', 'PGDATABASE'].filter((name) => variable(name) !== undefined);
-  if (systemURL === undefined && applicationURL === undefined && ignored.length > 0) {
-    logger.warn(
-      `${ignored.join(', ')} is set, but no database URL. Everstep uses ${url}, where DBOS would connect to Postgres. ` +
-        'Set systemDatabaseUrl or DBOS_SYSTEM_DATABASE_URL to choose the database.',
-    );
-  }
+  const url = chooseSystemURL({ systemURL, applicationURL, name: given.name, variable });
   if (locateDatabase(url)?.kind === 'sqlite' && given.systemDatabasePool !== undefined) {
     throw new DBOSInitializationError(
       'systemDatabasePool needs the Postgres URL of its database in systemDatabaseUrl as well: ' +
         'notifications are received on a connection outside the pool.',
     );
   }
-  return url;
+  const variables = postgresVariables(variable);
+  const reason =
+    systemURL !== undefined
+      ? 'its URL is configured'
+      : applicationURL !== undefined
+        ? 'derived from the application database'
+        : variables.length > 0
+          ? `no URL is set, but ${variables.join(', ')}`
+          : 'no URL is set';
+  return { url, reason };
 }
 
 const LOG_LEVELS: readonly string[] = ['debug', 'info', 'warn', 'error'] satisfies LogLevel[];

@@ -19,6 +19,7 @@ forEachDialect((dialect) => {
 
     const line = lines.find((one) => one.startsWith('Launched'));
     expect(line).toContain('Launched "test", version v1, executor e1, on ');
+    expect(line).toContain(' (its URL is configured). ');
     expect(line).toContain('Queues: mail, 1 schedule(s), 1 workflow function(s).');
     const { password } = new URL(url);
     if (password !== '') expect(line).not.toContain(`:${password}@`);

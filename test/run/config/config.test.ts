@@ -104,6 +104,7 @@ describe('a configuration', () => {
 
     expect(config).toEqual({
       name: 'app',
+      databaseReason: 'no URL is set',
       applicationID: '',
       applicationVersion: undefined,
       executorID: 'local',
@@ -161,6 +162,7 @@ describe('a configuration', () => {
   test('is taken over field by field', () => {
     expect(resolveConfig(COMPLETE, {})).toEqual({
       name: 'shop',
+      databaseReason: 'its URL is configured',
       applicationID: '',
       applicationVersion: 'v1',
       executorID: 'worker-1',
@@ -436,10 +438,18 @@ describe('the URL of the system database', () => {
     expect(resolveConfig({ name }, {}).store.url).toBe(url);
   });
 
-  test('is not made of the PG variables', () => {
-    const environment = { PGHOST: 'db.example', PGUSER: 'user', PGPASSWORD: 's3cret' };
-
-    expect(resolveConfig({ name: 'app' }, environment).store.url).toBe('sqlite:///app.sqlite');
+  test.each<[NodeJS.ProcessEnv, string]>([
+    [
+      { PGHOST: 'db.example', PGUSER: 'us@er', PGPASSWORD: 's3/cret' },
+      'postgresql://us%40er:s3%2Fcret@db.example:5432/my_app_dbos_sys',
+    ],
+    [{ PGPORT: '5433' }, 'postgresql://postgres@localhost:5433/my_app_dbos_sys'],
+    [{ PGDATABASE: 'shop' }, 'postgresql://postgres@localhost:5432/my_app_dbos_sys'],
+    [{ PGHOST: '/run/pg' }, 'postgresql://postgres@localhost:5432/my_app_dbos_sys?host=%2Frun%2Fpg'],
+    [{ PGHOST: '::1' }, 'postgresql://postgres@[::1]:5432/my_app_dbos_sys'],
+    [{ PGPASSWORD: 'x', PGHOST: ' ' }, 'sqlite:///My-App.sqlite'],
+  ])('is on the server that %j names', (environment, url) => {
+    expect(resolveConfig({ name: 'My-App' }, environment).store.url).toBe(url);
   });
 
   test.each([
@@ -798,16 +808,12 @@ describe('the computed application version', () => {
   });
 });
 
-describe('without a URL', () => {
-  test('a warning names the variables of Postgres that have no effect', () => {
-    const warnings: unknown[] = [];
-    const logger = { ...silentLogger, warn: (entry: unknown) => void warnings.push(entry) };
+test('the reason for the choice of the system database is told', () => {
+  const reason = (config: Partial<DBOSConfig>, environment: NodeJS.ProcessEnv): string =>
+    resolveConfig({ name: 'app', ...config }, environment).databaseReason;
 
-    const { store } = resolveConfig({ name: 'app', logger }, { PGHOST: 'db', PGPASSWORD: 'secret' });
-    resolveConfig({ name: 'app', logger, systemDatabaseUrl: 'sqlite:///x' }, { PGHOST: 'db' });
-    resolveConfig({ name: 'app', logger }, {});
-
-    expect(store.url).toBe('sqlite:///app.sqlite');
-    expect(warnings).toEqual([expect.stringMatching(/^PGHOST is set, but no database URL\. Everstep uses sqlite:/)]);
-  });
+  expect(reason({}, {})).toBe('no URL is set');
+  expect(reason({}, { PGHOST: 'db', PGUSER: 'u' })).toBe('no URL is set, but PGHOST, PGUSER');
+  expect(reason({ databaseUrl: POSTGRES_URL }, { PGHOST: 'db' })).toBe('derived from the application database');
+  expect(reason({ systemDatabaseUrl: 'sqlite:///x' }, { PGHOST: 'db' })).toBe('its URL is configured');
 });

@@ -144,7 +144,9 @@ export function authorizeAndEncode(
 /** A workflow without a partition key would never leave a partitioned queue. */
 function refuseMissingPartition(engine: Engine, queueName: string, { enqueueOptions }: StartWorkflowParams): void {
   const { known } = engine.queues;
-  known.warnIfUnknown(queueName);
+  const { name } = engine.runtime.config;
+  // Queues of other applications are known to their processes.
+  if ((enqueueOptions?.applicationName ?? name) === name) known.warnIfUnknown(queueName);
   const isPartitioned = known.find(queueName)?.limits.partition != null;
   refuseMissingKey({ queueName, partitionKey: enqueueOptions?.queuePartitionKey ?? null, isPartitioned });
 }

@@ -23,6 +23,19 @@ forEachDialect((dialect) => {
     return { DBOS, url, echo, ownID, startOther, callCount: () => calls };
   }
 
+  test('a queue that is not known is warned of, but not one of another application', async () => {
+    const warnings: unknown[] = [];
+    const logger = { ...silentLogger, warn: (entry: unknown) => void warnings.push(entry) };
+    const { DBOS } = await createEngine(dialect, { name: 'shop', logger });
+    const workflow = DBOS.registerWorkflow(async () => {}, { name: 'workflow' });
+    await DBOS.launch();
+
+    await DBOS.startWorkflow(workflow, { queueName: 'theirs', enqueueOptions: { applicationName: 'bank' } })();
+    await DBOS.startWorkflow(workflow, { queueName: 'ours', enqueueOptions: { applicationName: 'shop' } })();
+
+    expect(warnings).toEqual([expect.stringContaining('Queue "ours" is not known here.')]);
+  });
+
   describe('a call', () => {
     test('runs the workflow and gives its result', async () => {
       const { echo } = await setup();

@@ -64,7 +64,7 @@ export class TableColumns<Record> {
   }
 
   toValues(record: Record): Value[] {
-    return this.columns.map((column) => record[column.field] as Value);
+    return this.columns.map((column) => (record[column.field] ?? null) as Value);
   }
 
   toRecord(row: Row): Record {
@@ -123,7 +123,7 @@ export const workflowColumns = new TableColumns<WorkflowRecord>([
   ['creator', 'creator_xid', 'text'],
 ]);
 
-export const stepColumns = new TableColumns<StepRecord>([
+const STEP = [
   ['workflowID', 'workflow_uuid', 'text'],
   ['stepID', 'function_id', 'int'],
   ['name', 'function_name', 'text'],
@@ -134,4 +134,10 @@ export const stepColumns = new TableColumns<StepRecord>([
   ['completedAt', 'completed_at_epoch_ms', 'bigint'],
   ['serialization', 'serialization', 'text'],
   ['applicationName', 'application_name', 'text'],
-]);
+] as const;
+
+/** Those that every system database has. */
+export const stepColumns = new TableColumns<StepRecord>(STEP);
+
+/** For engines, which need our migrations. */
+export const checkpointColumns = new TableColumns<StepRecord>([...STEP, ['argumentsHash', 'arguments_hash', 'int']]);

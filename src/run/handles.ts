@@ -190,7 +190,7 @@ function resultIn(
 ): Promise<unknown> {
   return perform(
     run,
-    { ...GET_RESULT, ...child },
+    { ...GET_RESULT, ...child, identity: [child.childWorkflowID] },
     own(() => body().catch((error: unknown) => rethrowUnlessOverdue(run, error))),
   );
 }

@@ -18,6 +18,7 @@ import { PORTABLE_FORMAT } from '../kernel/codec/serializer.js';
 import { DBOSWorkflowCancelledError } from '../kernel/errors/errors.js';
 import type { StepRecord } from '../kernel/workflow/records.js';
 import type { StoredMessage } from '../features/message/messages.sql.js';
+import { hashOf, type Misfit } from './history/crossings.js';
 import type { Checkpoint } from './rows/steps.js';
 import type { RecordOptions, Run, RunStep, VerdictOf } from './run.js';
 
@@ -48,6 +49,8 @@ export interface Operation<R> {
   readonly read?: (record: StepRecord) => R;
   /** The arguments of a registered step, for its history. */
   readonly args?: readonly unknown[] | undefined;
+  /** What tells it from other operations of its name. Default: its arguments. */
+  readonly identity?: readonly unknown[] | undefined;
   /** Classes of errors that it may fail with, besides those that the application has registered. */
   readonly errors?: ErrorClasses | undefined;
 }
@@ -61,15 +64,19 @@ export type Strategy<R> =
 export async function perform<R>(run: Run, operation: Operation<R>, strategy: Strategy<R>): Promise<R> {
   const { name, isEffect, isPassive, stepID = run.nextStepID() } = operation;
   const { waits } = run;
+  // Before any await: code may change its arguments.
+  const hash = hashOfCall(run, stepID, operation);
   if (waits.isAway) await waits.comeBack();
   waits.performed += 1;
   if (waits.performed === LONG_HISTORY) warnOfLongHistory(run);
   const record = run.replay(stepID, name);
   run.check();
-  if (record) return (await replay(run, operation, record)) as R;
+  const misfit = hash === undefined ? undefined : run.crossings.judge({ stepID, name, hash }, record);
+  if (misfit) refuseCrossing(run, misfit);
+  if (record) return (await replay(run, operation, record, misfit)) as R;
   // Not taken back if the barrier throws: then the run has ended.
   if (!isPassive) waits.operations += 1;
-  const step = new ActiveStep(run, stepID, operation);
+  const step = new ActiveStep(run, stepID, operation, hash);
   if (isEffect) {
     // Before the barrier: the code may end while the first operation still waits for the workflow's own row.
     run.unawaited.begin(step);
@@ -108,12 +115,39 @@ function warnOfLongHistory({ runtime, workflowID, registration }: Run): void {
   );
 }
 
-async function replay(run: Run, operation: Operation<unknown>, record: StepRecord): Promise<unknown> {
+/** Undefined for an operation whose number cannot depend on timing, or of which nothing tells it from others. */
+function hashOfCall(run: Run, stepID: number, { identity, args }: Operation<unknown>): number | undefined {
+  const told = run.mayCross(stepID) || run.recordAt(stepID)?.argumentsHash != null ? (identity ?? args) : undefined;
+  return told && hashOf(told);
+}
+
+/** Ends the run if its branches have taken the numbers of each other. */
+function refuseCrossing(run: Run, misfit: Misfit): void {
+  const other = run.crossings.findOther(misfit);
+  if (!other) return;
+  const { name } = misfit;
+  const [stepID, otherID] = [misfit.stepID, other.stepID].sort((a, b) => a - b) as [number, number];
+  const problem =
+    `function ${name} was called with the arguments of another branch, whose call came as step ${otherID}: the order of the ` +
+    'branches depends on timing. Use DBOS.parallel for branches of several operations.';
+  run.diverge(stepID, name, { name, problem });
+}
+
+async function replay(
+  run: Run,
+  operation: Operation<unknown>,
+  record: StepRecord,
+  misfit: Misfit | undefined,
+): Promise<unknown> {
   const { history } = run;
   const { timerID } = operation;
   invariant(history, 'a record is part of a history');
   if (timerID !== undefined) history.pass(timerID);
   return history.during(async () => {
+    if (misfit) {
+      await run.crossings.hold(misfit);
+      run.check();
+    }
     const pause = history.pause();
     if (pause) await pause;
     return replayOutcome(run, await run.completed(record), operation);
@@ -228,6 +262,7 @@ export class ActiveStep {
     readonly run: Run,
     readonly stepID: number,
     operation: Described,
+    readonly argumentsHash?: number,
   ) {
     this.#operation = operation;
   }
@@ -325,6 +360,7 @@ export class ActiveStep {
       serialization: stored.serialization ?? null,
       startedAt: this.#startedAt,
       completedAt: this.#operation.completedAt ?? run.runtime.clock.now(),
+      argumentsHash: this.argumentsHash ?? null,
     };
   }
 }

@@ -24,6 +24,7 @@ import type { CheckpointVerdict } from './writer/writer-verdicts.js';
 import type { Runtime } from './runtime.js';
 import type { Standing } from '../features/liveness/lease.run.js';
 import { RunStanding } from '../features/liveness/run-standing.run.js';
+import { Crossings } from './history/crossings.js';
 import type { History } from './history/history.js';
 import { Inbox } from '../features/message/inbox.run.js';
 import type { WorkflowRegistration } from './registration/registry.js';
@@ -103,6 +104,9 @@ export class Run {
   spans: RunSpans | undefined;
   /** Called when the run is halted: its code may never return. */
   onHalted: (() => void) | undefined;
+  /** Whether operations have run side by side. From then on, numbers may depend on timing. */
+  #hasBranched = false;
+  #crossings: Crossings | undefined;
   #inbox: Inbox | undefined;
   #streams: RunStreams | undefined;
   #dataSources: Set<DataSourceTransactionHandler> | undefined;
@@ -179,6 +183,18 @@ export class Run {
    */
   get isHalted(): boolean {
     return this.#isHalted;
+  }
+
+  /** Whether an operation that is called now may get a number that depends on timing. */
+  mayCross(stepID: number): boolean {
+    this.#hasBranched ||=
+      this.waits.operations > 0 || this.unawaited.isBeside(stepID) || (this.history?.replaying ?? 0) > 0;
+    return this.#hasBranched;
+  }
+
+  get crossings(): Crossings {
+    this.#crossings ??= new Crossings(this);
+    return this.#crossings;
   }
 
   get inbox(): Inbox {
@@ -438,6 +454,7 @@ export class Run {
       completedAt: step.completedAt,
       serialization: step.serialization,
       applicationName: this.runtime.applicationName,
+      argumentsHash: step.argumentsHash ?? null,
     };
     if (!this.journal.isFull) return { owner: this.owner, step: record };
     return { owner: this.owner, step: record, ...this.journal.recorded(step, args) };

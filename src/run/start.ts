@@ -174,6 +174,7 @@ function startChild<R>(call: StartCall, parent: Parent): Promise<Handle<R>> {
     // After the barrier, the parent's deadline is known, which the child may inherit.
     isEffect: true,
     format: 'named',
+    identity: [request.params.workflowID, ...request.args, request.namedArgs],
     read: ({ childWorkflowID }: StepRecord) => engine.handleOfExisting<R>(childWorkflowID ?? workflowID),
   } as const;
   return perform(

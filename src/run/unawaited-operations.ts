@@ -44,6 +44,11 @@ export class UnawaitedOperations implements FailingOperations {
     else this.#others?.delete(begun);
   }
 
+  /** Whether an operation other than this one is in progress. */
+  isBeside(stepID: number): boolean {
+    return (this.#begun !== undefined && this.#begun.stepID !== stepID) || (this.#others?.size ?? 0) > 0;
+  }
+
   /** Code waits for the first of several. It leaves the losers behind on purpose, and sleeps are usually among them. */
   race(): void {
     this.#hasRaced = true;

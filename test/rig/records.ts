@@ -53,6 +53,7 @@ export function step(workflowID: string, stepID: number, fields: Partial<StepRec
     completedAt: 1_700_000_000_001,
     serialization: 'js_superjson',
     applicationName: 'test',
+    argumentsHash: null,
     ...fields,
   };
 }

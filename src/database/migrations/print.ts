@@ -84,12 +84,27 @@ function sqliteScript(from: number): Script {
     return !columns.has(name) && columns.add(name).has(name);
   };
   const newStatements = (migration: Migration): string[] => splitStatements(migration.sql).filter(isNew);
-  for (const migration of tracksOf('sqlite')[0].migrations) if (migration.number < from) newStatements(migration);
+  const [shared] = tracksOf('sqlite');
+  // A database that has all of the shared migrations may have the columns of ours as well, or not yet. They are left to
+  // the launch then, with the migrations after them.
+  const isCurrent = from > latestVersion(shared);
+  let isComplete = '';
+  const ownStatements = (migration: Migration): string[] =>
+    newStatements(migration).filter((statement) => {
+      const added = isCurrent ? addedColumn(statement) : undefined;
+      if (!added) return true;
+      isComplete += ` AND EXISTS (SELECT 1 FROM pragma_table_info('${added.table}') WHERE name = '${added.column}')`;
+      return false;
+    });
+  for (const migration of shared.migrations) if (migration.number < from) newStatements(migration);
   return {
     versionTable: (track) => versionTable(track.versionTable, 'INTEGER'),
     migration(track, migration) {
-      const text = newStatements(migration).map((statement) => `${statement};\n`);
-      const body = text.join('') + setVersion(track.versionTable, versionAfter(track, migration));
+      const isShared = track.versionTable === shared.versionTable;
+      const statements = isShared ? newStatements(migration) : ownStatements(migration);
+      const text = statements.map((statement) => `${statement};\n`);
+      const version = versionAfter(track, migration);
+      const body = text.join('') + setVersion(track.versionTable, version, isShared ? '' : isComplete);
       return `${title(migration)}BEGIN IMMEDIATE;\n${body}COMMIT;\n`;
     },
   };
@@ -115,8 +130,8 @@ function versionTable(name: string, type: string): string {
   );
 }
 
-function setVersion(name: string, version: number): string {
-  return `UPDATE ${name} SET version = ${version} WHERE version < ${version};\n`;
+function setVersion(name: string, version: number, condition = ''): string {
+  return `UPDATE ${name} SET version = ${version} WHERE version < ${version}${condition};\n`;
 }
 
 /** Scripts are read by people and piped through shells, so names that need escaping are rejected here, and only here. */

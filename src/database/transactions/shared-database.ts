@@ -3,7 +3,7 @@
 import { statSync } from 'node:fs';
 import { refusal } from '../../kernel/sql/refusal.js';
 import { idents, render, type Rendered, setting, sql, type Sql, table, type Token } from '../../kernel/sql/sql.js';
-import { stepColumns } from '../columns.js';
+import { checkpointColumns } from '../columns.js';
 import type { Database, Row } from '../database.js';
 import { isPostgres } from '../postgres/is-postgres.js';
 import { refuseOtherCopy } from '../sqlite/copies-of-sqlite.js';
@@ -15,7 +15,7 @@ import { lockedAgainstTakeOver } from '../../run/rows/workflows.js';
 /** Runs one statement, with the dialect's placeholders, on an application's connection. */
 export type Query = (text: string, values: Rendered['values']) => Promise<readonly Row[]>;
 
-const otherColumns = stepColumns.columns.filter(({ field }) => field !== 'stepID');
+const otherColumns = checkpointColumns.columns.filter(({ field }) => field !== 'stepID');
 const otherNames = idents(otherColumns.map(({ name }) => name));
 
 /**
@@ -54,7 +54,7 @@ function otherValues(step: Checkpoint['step']): Token {
       }
     },
     collect(values) {
-      for (const { field } of otherColumns) values.push(step[field]);
+      for (const { field } of otherColumns) values.push(step[field] ?? null);
     },
   };
 }

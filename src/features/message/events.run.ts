@@ -22,7 +22,7 @@ export async function setEvent(key: string, value: unknown, options: Serializati
   const { runtime, workflowID, owner } = run;
   await perform(
     run,
-    { name, isEffect: false },
+    { name, isEffect: false, identity: [key] },
     joined(async (step) => {
       const encoded = await encodeStorable(runtime.codec, value, formatOf(run, options));
       const written = runtime.store.writer.setEvent({
@@ -60,7 +60,7 @@ function getEventIn(run: Run, event: EventKey, given: GivenLimits): Promise<unkn
   const { codec, watchers } = run.runtime;
   return perform(
     run,
-    { name: 'DBOS.getEvent', stepID, timerID, isEffect: false },
+    { name: 'DBOS.getEvent', stepID, timerID, isEffect: false, identity: [event.workflowID, event.key] },
     // The event's stored text is recorded as is.
     joined(async (step) => {
       const limits = await limitsOf(run, timerID, given);

@@ -52,7 +52,7 @@ export function sendFrom(
 ): Promise<unknown> {
   return perform(
     run,
-    { name, isEffect: false, format: 'named' },
+    { name, isEffect: false, format: 'named', identity: [outgoing.destinationID, outgoing.topic] },
     joined(async (step) => {
       await deliver({ runtime: run.runtime, run, step, output }, outgoing);
       return JSON.parse(output) as unknown;
@@ -167,7 +167,7 @@ export function receive(run: Run, topic: string, given: GivenLimits): Promise<un
   const timerID = run.nextStepID();
   return perform(
     run,
-    { name: RECV, stepID, timerID, isEffect: false },
+    { name: RECV, stepID, timerID, isEffect: false, identity: [topic] },
     joined(async (step) => {
       // Before the first await, so that receives that overlap see each other.
       const receiving = run.inbox.begin(topic);

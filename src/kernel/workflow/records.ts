@@ -60,4 +60,6 @@ export interface StepRecord {
   readonly completedAt: number | null;
   readonly serialization: string | null;
   readonly applicationName: string | null;
+  /** Of an operation that ran beside others, to tell it from those of its name. */
+  readonly argumentsHash?: number | null;
 }

@@ -126,7 +126,7 @@ function performAsStep(
   const body = elsewhere((step) =>
     inContext({ ...authorized, transactionID: stepID }, () => invokeAsStep(engine, { call: journaled, handler, step })),
   );
-  return perform(run, { name, stepID, isEffect: !runsSteps(handler), format: 'named' }, body);
+  return perform(run, { name, stepID, isEffect: !runsSteps(handler), format: 'named', identity: call.args }, body);
 }
 
 /** Each attempt publishes messages of its own, and ends some time after its run was halted. */

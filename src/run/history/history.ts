@@ -41,6 +41,11 @@ export class History {
     return !this.#records || this.#records.size === 0;
   }
 
+  /** How many are being replayed. */
+  get replaying(): number {
+    return this.#replaying;
+  }
+
   /** Those that were not replayed yet, by number. */
   get records(): Iterable<StepRecord> {
     return this.#records?.values() ?? [];

@@ -11,7 +11,7 @@ import {
   type Token,
   type Value,
 } from '../../kernel/sql/sql.js';
-import { stepColumns } from '../../database/columns.js';
+import { checkpointColumns, stepColumns } from '../../database/columns.js';
 import type { Database, Executor, Reader } from '../../database/database.js';
 import type { JournalFact } from '../../features/history/facts.sql.js';
 import type { JournalEntry } from '../../features/history/journal.sql.js';
@@ -33,9 +33,9 @@ export interface Checkpoint {
   readonly entries?: readonly JournalEntry[];
 }
 
-const passedColumns = stepColumns.pass('r');
-const selectedColumns = stepColumns.select('o');
-const outlineColumns = stepColumns.without('output', 'error');
+const passedColumns = checkpointColumns.pass('r');
+const selectedColumns = checkpointColumns.select('o');
+const outlineColumns = checkpointColumns.without('output', 'error');
 /** The lock makes the planner look up each row; without it, it may hash the whole table first. */
 const lockedAgainstHashing = lock('share', 'c');
 const steps = table('operation_outputs');
@@ -50,10 +50,10 @@ export interface CheckpointForm {
 }
 
 const plain: CheckpointForm = {
-  columns: [...stepColumns.columns, { name: 'owner_xid', type: 'text' }],
+  columns: [...checkpointColumns.columns, { name: 'owner_xid', type: 'text' }],
   condition: sql``,
   // Not spread: that enlarges the array for values to come.
-  toValues: ({ owner, step }) => stepColumns.toValues(step).concat(owner),
+  toValues: ({ owner, step }) => checkpointColumns.toValues(step).concat(owner),
 };
 
 const referring: CheckpointForm = {
@@ -112,7 +112,7 @@ function insertAll(checkpoints: readonly Checkpoint[], mayWrite: Sql): Sql {
 /** The same for rows `r` of a FROM item. */
 export function insertCheckpointsFrom(source: Token, mayWrite: Sql, condition: Sql): Sql {
   return sql`
-    INSERT INTO ${steps} (${stepColumns.names})
+    INSERT INTO ${steps} (${checkpointColumns.names})
     SELECT ${passedColumns}
     FROM ${source}
     WHERE ${mayWrite} ${condition}
@@ -127,7 +127,7 @@ export async function loadSteps(database: Database, workflowIDs: readonly string
     FROM ${steps} AS o
     WHERE o.workflow_uuid ${oneOf(workflowIDs)}
     ORDER BY o.workflow_uuid, o.function_id`);
-  return found.map((row) => stepColumns.toRecord(row));
+  return found.map((row) => checkpointColumns.toRecord(row));
 }
 
 /** Checkpoints of one workflow that are read together, in the order of their numbers. */
@@ -149,7 +149,7 @@ export async function loadStepPage(
     WHERE o.workflow_uuid = ${workflowID} AND o.function_id > ${after}
     ORDER BY o.function_id
     LIMIT ${limit}`);
-  return found.map((row) => stepColumns.toRecord(row));
+  return found.map((row) => checkpointColumns.toRecord(row));
 }
 
 /** The key of a checkpoint. */
@@ -167,7 +167,7 @@ export async function findSteps(database: Reader, keys: readonly StepKey[]): Pro
     SELECT ${selectedColumns}
     FROM ${rows('r', keyColumns, data)}
     JOIN ${steps} AS o ON o.workflow_uuid = r.workflow_id AND o.function_id = r.step_id`);
-  return found.map((row) => stepColumns.toRecord(row));
+  return found.map((row) => checkpointColumns.toRecord(row));
 }
 
 /** What a checkpoint takes up in memory besides its texts. */
@@ -222,7 +222,7 @@ export async function listSteps(
   { limit = Number.MAX_SAFE_INTEGER, offset = 0 }: { readonly limit?: number; readonly offset?: number },
 ): Promise<StepRecord[]> {
   const found = await database.read(sql`
-    SELECT ${selectedColumns}
+    SELECT ${stepColumns.select('o')}
     FROM ${steps} AS o
     WHERE o.workflow_uuid = ${workflowID}
     ORDER BY o.function_id

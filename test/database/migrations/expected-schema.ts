@@ -54,6 +54,7 @@ const COLUMNS = lines(`
   notifications.serialization text
   notifications.topic text
   operation_outputs.application_name text
+  operation_outputs.arguments_hash integer
   operation_outputs.child_workflow_id text
   operation_outputs.completed_at_epoch_ms bigint
   operation_outputs.error text

@@ -1,6 +1,8 @@
 // The script for administrators: run by hand, it leaves the same database as the runner.
 import { expect, it } from 'vitest';
+import { silentLogger } from '../../../src/kernel/base/log.js';
 import type { Database } from '../../../src/database/database.js';
+import { migrate } from '../../../src/database/migrations/migrate.js';
 import { splitStatements } from '../../../src/database/migrations/plan.js';
 import { printMigrations } from '../../../src/database/migrations/print.js';
 import { forEachDialect, onlyOn } from '../../rig/dialects.js';
@@ -68,6 +70,22 @@ forEachDialect((dialect) => {
     expect(script.match(/SET version = \d+/g)).toEqual(
       [121, 122, 123, ...everstep.map(({ number }) => number)].map((version) => `SET version = ${version}`),
     );
+  });
+});
+
+onlyOn('sqlite', (dialect) => {
+  it('a column of ours that the script cannot look for is left to the launch', async () => {
+    const database = await dialect.create();
+    await execute(
+      database,
+      'ALTER TABLE operation_outputs DROP COLUMN arguments_hash; UPDATE everstep_migrations SET version = 101',
+    );
+
+    await pipe(database, printMigrations({ dialect: 'sqlite', from: LATEST + 1 }));
+
+    expect(await readVersionRows(database)).toEqual([[LATEST], [101]]);
+    await migrate(database, { logger: silentLogger });
+    expect(await readCatalog(database)).toEqual(expectedSchema(database));
   });
 });
 

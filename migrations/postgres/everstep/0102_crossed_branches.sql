@@ -1,0 +1,4 @@
+-- Tells operations of one name apart. Only those that ran beside others have it: branches under Promise.all take numbers by
+-- time, and a replay must not give one the outcome of another. Other libraries leave it out.
+SET LOCAL lock_timeout = '3s';
+ALTER TABLE {schema}.operation_outputs ADD COLUMN IF NOT EXISTS arguments_hash INTEGER;

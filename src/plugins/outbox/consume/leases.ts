@@ -67,6 +67,8 @@ export class Leases {
   /** `fetchedAt`: before the fetch, so that it is no later than the lease. By the monotonic clock. */
   add(row: FetchedRow, token: string, fetchedAt: number): Lease {
     const lease = new Lease(row, token, fetchedAt);
+    const lapsed = this.#held.get(row.id);
+    if (lapsed) this.#lose(lapsed);
     this.#held.set(row.id, lease);
     return lease;
   }

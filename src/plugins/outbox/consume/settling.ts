@@ -62,9 +62,11 @@ export class Settler {
   }
 
   async #flush(batch: readonly Entry<Settlement, boolean>[]): Promise<void> {
-    const items = batch.map(({ item }) => item);
-    const written = await this.#retrying(() => this.#parts.database.transact((tx) => this.#write(tx, items)));
-    for (const { item, resolve } of batch) resolve(written.has(item.id));
+    for (const entries of apart(batch)) {
+      const items = entries.map(({ item }) => item);
+      const written = await this.#retrying(() => this.#parts.database.transact((tx) => this.#write(tx, items)));
+      for (const { item, resolve } of entries) resolve(written.has(item.id));
+    }
   }
 
   /** A write is guarded by its token, so it can be repeated: what an attempt wrote is not written again. */
@@ -99,6 +101,20 @@ export class Settler {
     if (dlq && dead.length > 0) for (const id of await bury(tx, { dialect, table, dlq }, dead)) written.add(id);
     return written;
   }
+}
+
+/** Parts that have each message once. After a lost lease there may be outcomes of several leases on one message. */
+function apart<T extends { readonly item: Settlement }>(entries: readonly T[]): T[][] {
+  const parts: Map<string, T>[] = [];
+  for (const entry of entries) {
+    let part = parts.find((ids) => !ids.has(entry.item.id));
+    if (!part) {
+      part = new Map<string, T>();
+      parts.push(part);
+    }
+    part.set(entry.item.id, entry);
+  }
+  return parts.map((part) => [...part.values()]);
 }
 
 interface Held {

@@ -87,7 +87,7 @@ function moveOnPostgres(outbox: Token, dlq: Token, burials: Token): Sql {
     INSERT INTO ${dlq} ${TARGET}
     SELECT ${SOURCE}
     FROM o
-    JOIN r ON o.id = r.row_id
+    JOIN r ON o.id = r.row_id AND o.acquired_token = r.token::uuid
     RETURNING original_id`;
 }
 

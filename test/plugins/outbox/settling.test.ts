@@ -1,0 +1,65 @@
+// Outcomes of leases, as they are written. A lease that was lost writes nothing, whatever else is written with it.
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { systemClock } from '../../../src/kernel/base/clock.js';
+import { type Settlement, Settler } from '../../../src/plugins/outbox/consume/settling.js';
+import { OutboxDatabase } from '../../../src/plugins/outbox/database.js';
+import { toFailure } from '../../../src/plugins/outbox/dead-letters/failure.js';
+import { makeOutboxTable } from '../../../src/plugins/outbox/schema/tables.js';
+import { dropDatabase } from '../transaction/scene.js';
+import { DIALECTS, pending, setOutbox, sourceOf } from './scene.js';
+import { ALL_TABLES } from './tables.js';
+
+afterAll(dropDatabase);
+
+const LOST = '00000000-0000-4000-8000-000000000001';
+const HELD = '00000000-0000-4000-8000-000000000002';
+
+/** An outbox with messages under the lease HELD. */
+async function setup(name: (typeof DIALECTS)[number][1], count: number) {
+  const scene = await setOutbox(name);
+  const database = new OutboxDatabase(sourceOf(scene));
+  const tables = { table: makeOutboxTable(), dlqTable: ALL_TABLES.dlqTable };
+  const settler = new Settler({ clock: systemClock, database, ...tables, leaseMs: 60_000 });
+  onTestFinished(() => settler.close());
+  const messages = Array.from({ length: count }, (_, body) => ({ body }));
+  await scene.source.runTransaction(() => scene.outbox.publishAll('topic', messages), { name: 'publish' });
+  await scene.query(`UPDATE outbox SET acquired_token = '${HELD}', acquired_at = created_at, deliveries_count = 1`);
+  const ids = (await pending(scene)).map((row) => String(row['id']));
+  const letters = () => scene.query('SELECT original_id, last_exception FROM outbox_dlq ORDER BY original_id');
+  return { scene, settler, ids, letters };
+}
+
+const KINDS = ['done', 'retry', 'release', 'dead'] as const;
+
+function settlement(kind: Settlement['kind'] = 'done', id: string, token: string): Settlement {
+  const common = { id, token, delayMs: 0, startedAt: Date.now(), isAttempt: true };
+  return { ...common, kind, reason: 'rejected', failure: toFailure(new Error('no')) };
+}
+
+describe.each(DIALECTS)('outcomes on %s', (_, name) => {
+  test('of lost leases change nothing', async () => {
+    const { scene, settler, ids, letters } = await setup(name, KINDS.length);
+    const before = await pending(scene);
+
+    const written = await Promise.all(ids.map((id, n) => settler.settle(settlement(KINDS[n], id, LOST))));
+
+    expect(written).toEqual([false, false, false, false]);
+    expect(await pending(scene)).toEqual(before);
+    expect(await letters()).toEqual([]);
+  });
+
+  test('of several leases on a message are written apart, and only that of the present lease counts', async () => {
+    const { settler, ids, letters } = await setup(name, KINDS.length ** 2);
+    const pairs = KINDS.flatMap((lost) => KINDS.map((held) => ({ lost, held })));
+
+    const written = await Promise.all(
+      ids.flatMap((id, n) => {
+        const [lost, held] = [settlement(pairs[n]?.lost, id, LOST), settlement(pairs[n]?.held, id, HELD)];
+        return [lost, held, lost].map((one) => settler.settle(one));
+      }),
+    );
+
+    expect(written).toEqual(pairs.flatMap(() => [false, true, false]));
+    expect(await letters()).toHaveLength(KINDS.length);
+  });
+});

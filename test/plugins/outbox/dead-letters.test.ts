@@ -212,6 +212,38 @@ describe('the text of an error', () => {
     expect(toFailure(undefined)).toEqual({ text: null, name: null, fingerprint: null });
   });
 
+  test('is well-formed where it was cut', () => {
+    for (const start of ['', 'x']) {
+      const { text, name } = toFailure(
+        Object.assign(new Error('x'), { stack: start + '😀'.repeat(6000), name: start + '😀'.repeat(200) }),
+      );
+      for (const kept of [text, name]) expect(Buffer.from(kept ?? '').toString()).toBe(kept);
+    }
+  });
+
+  test.each([
+    [
+      'a renderer that throws',
+      new Error('x'),
+      () => {
+        throw new Error('renderer');
+      },
+    ],
+    ['an object without a form', Object.create(null), undefined],
+    ['fields that are no text', Object.assign(new Error('x'), { name: 5, stack: 5, message: Symbol('x') }), undefined],
+    [
+      'a cause that is the error',
+      (() => {
+        const error = new Error('x');
+        error.cause = error;
+        return error;
+      })(),
+      undefined,
+    ],
+  ])('is kept of %s', (_, error, render) => {
+    expect(toFailure(error, render as never).text).toEqual(expect.any(String));
+  });
+
   test('costs little, however long its stack is', () => {
     const error = new Error('x');
     error.stack = `Error: x\n    at x ${':1'.repeat(50_000)}x`;

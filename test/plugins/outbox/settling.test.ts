@@ -62,4 +62,39 @@ describe.each(DIALECTS)('outcomes on %s', (_, name) => {
     expect(written).toEqual(pairs.flatMap(() => [false, true, false]));
     expect(await letters()).toHaveLength(KINDS.length);
   });
+
+  test('are written although dead letters cannot be', async () => {
+    const { scene, settler, ids, letters } = await setup(name, 20);
+    await scene.query('ALTER TABLE outbox_dlq RENAME TO hidden');
+
+    const written = await Promise.allSettled(
+      ids.map((id, n) => settler.settle(settlement(KINDS[n % KINDS.length], id, HELD))),
+    );
+    await scene.query('ALTER TABLE hidden RENAME TO outbox_dlq');
+
+    for (const [n, { status }] of written.entries()) {
+      expect(status).toBe(KINDS[n % KINDS.length] === 'dead' ? 'rejected' : 'fulfilled');
+    }
+    // What is done is gone, and what failed for good waits for the end of its lease.
+    const rows = await pending(scene);
+    expect(rows).toHaveLength(15);
+    expect(rows.filter((row) => row['acquired_token'] !== null)).toHaveLength(5);
+    expect(await letters()).toEqual([]);
+  });
+
+  test('become dead letters with half of a surrogate pair in the error', async () => {
+    const { settler, ids, letters } = await setup(name, 4);
+    const half = '😀😀'.slice(0, 3);
+    const named = Object.assign(new Error('x'), { name: `${'x'.repeat(254)}😀` });
+    const errors = [new Error(`cannot send "${half}…"`), new Error('x'.repeat(9) + '😀'.repeat(6000)), named, half];
+
+    const written = await Promise.all(
+      ids.map((id, n) =>
+        settler.settle({ ...settlement('dead', id, HELD), failure: toFailure(errors[n]) } as Settlement),
+      ),
+    );
+
+    expect(written).toEqual([true, true, true, true]);
+    expect(await letters()).toHaveLength(4);
+  });
 });

@@ -62,22 +62,35 @@ export class Settler {
   }
 
   async #flush(batch: readonly Entry<Settlement, boolean>[]): Promise<void> {
-    for (const entries of apart(batch)) {
-      const items = entries.map(({ item }) => item);
-      const written = await this.#retrying(() => this.#parts.database.transact((tx) => this.#write(tx, items)));
+    const giveUpAt = this.#parts.clock.monotonic() + this.#parts.leaseMs;
+    for (const entries of apart(batch)) await this.#settle(entries, giveUpAt);
+  }
+
+  /** An outcome that cannot be written must not keep the others from it: they would be delivered again. */
+  async #settle(entries: readonly Entry<Settlement, boolean>[], giveUpAt: number): Promise<void> {
+    const items = entries.map(({ item }) => item);
+    try {
+      const written = await this.#retrying(
+        () => this.#parts.database.transact((tx) => this.#write(tx, items)),
+        giveUpAt,
+      );
       for (const { item, resolve } of entries) resolve(written.has(item.id));
+    } catch (error) {
+      if (entries.length === 1 || isPassing(error)) return entries.forEach(({ reject }) => reject(error));
+      const middle = Math.ceil(entries.length / 2);
+      await this.#settle(entries.slice(0, middle), giveUpAt);
+      await this.#settle(entries.slice(middle), giveUpAt);
     }
   }
 
   /** A write is guarded by its token, so it can be repeated: what an attempt wrote is not written again. */
-  async #retrying(write: () => Promise<Set<string>>): Promise<Set<string>> {
-    const { clock, leaseMs } = this.#parts;
-    const giveUpAt = clock.monotonic() + leaseMs;
+  async #retrying(write: () => Promise<Set<string>>, giveUpAt: number): Promise<Set<string>> {
+    const { clock } = this.#parts;
     for (let failures = 1; ; failures += 1) {
       try {
         return await write();
       } catch (error) {
-        if (!(isConnectionFailure(error) || isConflict(error)) || clock.monotonic() >= giveUpAt) throw error;
+        if (!isPassing(error) || clock.monotonic() >= giveUpAt) throw error;
         await sleep(clock, backoffMs(RETRY, failures));
       }
     }
@@ -101,6 +114,11 @@ export class Settler {
     if (dlq && dead.length > 0) for (const id of await bury(tx, { dialect, table, dlq }, dead)) written.add(id);
     return written;
   }
+}
+
+/** The outcomes have nothing to do with it. */
+function isPassing(error: unknown): boolean {
+  return isConnectionFailure(error) || isConflict(error);
 }
 
 /** Parts that have each message once. After a lost lease there may be outcomes of several leases on one message. */

@@ -19,8 +19,14 @@ export const NO_FAILURE: Failure = { text: null, name: null, fingerprint: null }
 
 export function toFailure(error: unknown, render: ErrorRenderer = renderError): Failure {
   if (error === undefined) return NO_FAILURE;
-  const name = error instanceof Error ? error.name : typeof error;
-  return { text: bounded(render(error)), name: name.slice(0, NAME_MAX), fingerprint: fingerprintOf(error, name) };
+  try {
+    const name = error instanceof Error ? String(error.name) : typeof error;
+    const kept = name.slice(0, NAME_MAX);
+    return { text: bounded(render(error)), name: storable(kept), fingerprint: fingerprintOf(error, name) };
+  } catch {
+    // The message must become a dead letter, whatever was thrown and whatever renders it.
+    return { ...NO_FAILURE, text: 'The error could not be rendered.' };
+  }
 }
 
 export function renderError(error: unknown): string {
@@ -31,16 +37,19 @@ export function renderError(error: unknown): string {
 
 function bounded(text: string | null): string | null {
   if (text === null) return null;
-  // Postgres stores no NUL.
-  const storable = text.replaceAll('\0', '\uFFFD');
-  return storable.length <= TEXT_MAX ? storable : storable.slice(0, TEXT_MAX - MARKER.length) + MARKER;
+  return storable(text.length <= TEXT_MAX ? text : text.slice(0, TEXT_MAX - MARKER.length) + MARKER);
+}
+
+/** Postgres stores neither NUL nor half of a surrogate pair, which a cut may leave. */
+function storable(text: string): string {
+  return text.replace(/\0|\p{Surrogate}/gu, '\uFFFD');
 }
 
 /** The same for errors of one kind from one place: numbers and IDs in the message, and line numbers, do not count. */
 function fingerprintOf(error: unknown, name: string): string {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = error instanceof Error ? String(error.message) : String(error);
   const kind = message.replace(/[0-9a-f]{8}-[0-9a-f-]{27}|\d+/gi, '#');
-  const frame = error instanceof Error ? firstFrame(error.stack ?? '') : '';
+  const frame = error instanceof Error ? firstFrame(String(error.stack ?? '')) : '';
   return createHash('sha256').update(`${name}\n${kind}\n${frame}`).digest('hex').slice(0, 32);
 }
 

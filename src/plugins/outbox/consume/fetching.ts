@@ -27,6 +27,14 @@ export function take(options: PickOptions): Sql {
     RETURNING ${FETCHED}, ${isExpired}`;
 }
 
+/** Deletes messages that were picked, and returns them. */
+export function takeThese(table: OutboxTable, ids: readonly string[]): Sql {
+  return sql`
+    DELETE FROM ${tableToken(table)}
+    WHERE id ${oneOf(ids, 'bigint')}
+    RETURNING ${FETCHED}, ${isExpired}`;
+}
+
 const isExpired = sql`COALESCE(expires_at <= ${statementNow}, FALSE) AS is_expired`;
 
 /** Begins the leases anew and returns the messages whose lease was not lost. */

@@ -4,16 +4,15 @@
 import type { Handoff, NewMessage, PreparedWorkflow, Started } from '../../../run/plugin.js';
 import { InvalidOutboxError } from '../../../kernel/errors/errors.js';
 import type { Row } from '../../transaction/driver.js';
-import { advisoryLock, sql } from '../../../kernel/sql/sql.js';
 import type { OutboxDatabase, Transaction } from '../database.js';
 import { insertDeadLetter } from '../dead-letters/burying.js';
 import { toFailure } from '../dead-letters/failure.js';
 import type { ConsumerHost } from './consumer.js';
 import type { Process, Processed } from './due-rows.js';
-import { take } from './fetching.js';
+import { take, takeThese } from './fetching.js';
 import { byID, type FetchedRow, toFetched } from './message.js';
 import type { FailureReason } from './outcomes.js';
-import type { PickOptions } from './picking.js';
+import { pickInOrder, type PickOptions } from './picking.js';
 
 /** What a message becomes. */
 export type Work =
@@ -25,7 +24,7 @@ export interface HandoffParts {
   readonly engine: Handoff;
   /** Prepares what the message becomes. If it throws, the message becomes a dead letter. */
   readonly prepare: (row: FetchedRow) => Promise<Work>;
-  /** Whether messages must be handed over in order, by one process at a time. */
+  /** Whether messages of a key must be handed over in order. */
   readonly isOrdered: boolean;
 }
 
@@ -60,8 +59,8 @@ async function handOver(
   { pick, signal, isInside }: { readonly pick: PickOptions; readonly signal: AbortSignal; readonly isInside: boolean },
 ): Promise<Processed> {
   const { host, isOrdered } = parts;
-  if (isOrdered) await tx.run(sql`SELECT ${advisoryLock(`outbox.${pick.queue}`)} AS locked`);
-  const rows = (await tx.run(take(pick))).map(toFetched).sort(byID);
+  const taken = isOrdered ? takeThese(pick.table, await pickInOrder(tx, pick)) : take(pick);
+  const rows = (await tx.run(taken)).map(toFetched).sort(byID);
   if (rows.length === 0) return { count: 0 };
   const { ready, failed } = await prepareAll(parts, rows);
   const started: Started[] = [];

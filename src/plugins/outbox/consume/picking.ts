@@ -7,9 +7,11 @@
 //   heads    the first row of each key <table>_key_idx
 //
 // The planner cannot tell how many rows a computed limit yields, so the picked rows are joined as an array of IDs.
+import type { Row } from '../../transaction/driver.js';
 import { indexedBy, lock, oneOf, type Sql, sql, type Token } from '../../../kernel/sql/sql.js';
+import type { Transaction } from '../database.js';
 import type { OutboxTable, StateTable } from '../schema/tables.js';
-import { anyOf, bigint, statementNow, statementNowMinus, tableToken, text } from '../tokens.js';
+import { anyOf, asText, bigint, statementNow, statementNowMinus, tableToken, text } from '../tokens.js';
 
 export interface PickOptions {
   readonly table: OutboxTable;
@@ -21,6 +23,8 @@ export interface PickOptions {
   readonly leaseMs: number;
   /** Only the first row of each ordering key. */
   readonly isOrdered: boolean;
+  /** No rows of keys whose first row is not available: one that is later must not pass it. Default: false. */
+  readonly isHeadAvailable?: boolean;
   /** IDs of rows to leave where they are. Default: none. */
   readonly except?: readonly string[];
 }
@@ -33,6 +37,8 @@ export interface Picked {
 
 /** How many keys an ordered fetch looks at. */
 const KEYS_MAX = 10_000;
+/** How many rows of the picked keys are looked at for each that may be picked. */
+const EARLIER_MAX = 10;
 
 export function pick(options: PickOptions): Picked {
   return options.isOrdered ? pickHeads(options) : pickDue(options);
@@ -83,8 +89,7 @@ function pickHeads(options: PickOptions): Picked {
   const outbox = tableToken(table);
   const index = indexedBy(`${table.tableName}_key_idx`);
   const isWanted = notAmong(options);
-  const isAvailable = sql`(o.acquired_token IS NULL AND o.next_attempt_at <= ${statementNow}
-        OR o.acquired_token IS NOT NULL AND o.acquired_at < ${statementNowMinus(leaseMs)})`;
+  const isFree = isAvailable(leaseMs);
   const clauses = sql`
     RECURSIVE room AS MATERIALIZED (${room(options)}),
     walk(ordering_key, n) AS (
@@ -110,14 +115,14 @@ function pickHeads(options: PickOptions): Picked {
     due AS MATERIALIZED (
       SELECT o.id
       FROM ${outbox} AS o
-      WHERE o.id ${anyOf(sql`SELECT heads.id FROM heads`)} AND ${isAvailable} ${isWanted}
+      WHERE o.id ${anyOf(sql`SELECT heads.id FROM heads`)} AND ${isFree} ${isWanted}
       ORDER BY o.priority DESC, o.next_attempt_at
       LIMIT (SELECT room.n FROM room)
       ${lock('skip', 'o')}),
     unkeyed AS MATERIALIZED (
       SELECT o.id
       FROM ${outbox} AS o
-      WHERE o.queue = ${text(queue)} AND o.ordering_key IS NULL AND ${isAvailable} ${isWanted}
+      WHERE o.queue = ${text(queue)} AND o.ordering_key IS NULL AND ${isFree} ${isWanted}
       ORDER BY o.next_attempt_at
       LIMIT (SELECT room.n FROM room) - (SELECT COUNT(*) FROM due)
       ${lock('skip', 'o')})`;
@@ -125,8 +130,68 @@ function pickHeads(options: PickOptions): Picked {
 }
 
 /** A further condition for rows `o`. */
-function notAmong({ except = [] }: PickOptions): Sql {
-  return except.length === 0 ? sql`` : sql`AND NOT (o.id ${oneOf(except, 'bigint')})`;
+function notAmong({ except = [], isHeadAvailable = false, table, queue, leaseMs }: PickOptions): Sql {
+  const isHeadWanted = sql`AND (o.ordering_key IS NULL OR (
+          SELECT h.acquired_token IS NULL AND h.next_attempt_at <= ${statementNow}
+            OR h.acquired_token IS NOT NULL AND h.acquired_at < ${statementNowMinus(leaseMs)}
+          FROM ${tableToken(table)} AS h
+          WHERE h.queue = ${text(queue)} AND h.ordering_key IS NOT NULL AND h.ordering_key = o.ordering_key
+          ORDER BY h.id
+          LIMIT 1))`;
+  return sql`${except.length === 0 ? sql`` : sql`AND NOT (o.id ${oneOf(except, 'bigint')})`} ${isHeadAvailable ? isHeadWanted : sql``}`;
+}
+
+/** Whether row `o` is due, or its lease ran out. */
+function isAvailable(leaseMs: number): Sql {
+  return sql`(o.acquired_token IS NULL AND o.next_attempt_at <= ${statementNow}
+        OR o.acquired_token IS NOT NULL AND o.acquired_at < ${statementNowMinus(leaseMs)})`;
+}
+
+/**
+ * Picks due rows, and of each key the first ones, up to one that is not available or that another transaction has locked: that
+ * one is ahead of all later ones until it commits. Its copy gets a lower ID, because theirs are inserted after that.
+ */
+export async function pickInOrder(tx: Transaction, options: PickOptions): Promise<string[]> {
+  const { table, queue, max, leaseMs } = options;
+  const outbox = tableToken(table);
+  const { clauses, isPicked } = pickDue({ ...options, isHeadAvailable: true });
+  const picked = await tx.run(sql`
+    WITH ${clauses}
+    SELECT ${asText('id')} AS id, ordering_key
+    FROM ${outbox}
+    WHERE ${isPicked}`);
+  const unkeyed = picked.filter((row) => row['ordering_key'] === null).map(idOf);
+  const keyed = picked.filter((row) => row['ordering_key'] !== null);
+  if (keyed.length === 0) return unkeyed;
+  const keys = [...new Set(keyed.map((row) => String(row['ordering_key'])))];
+  const last = keyed.map(idOf).sort(byNumber).at(-1) ?? '0';
+  const found = await tx.run(sql`
+    SELECT ${asText('o.id')} AS id, o.ordering_key, CASE WHEN ${isAvailable(leaseMs)} THEN 1 ELSE 0 END AS is_available
+    FROM ${outbox} AS o ${indexedBy(`${table.tableName}_key_idx`)}
+    WHERE o.queue = ${text(queue)} AND o.ordering_key IS NOT NULL AND o.ordering_key ${oneOf(keys)} AND o.id <= ${bigint(last)}
+    ORDER BY o.id
+    LIMIT ${bigint(max * EARLIER_MAX)}`);
+  const available = found.filter((row) => Number(row['is_available']) === 1).map(idOf);
+  const locked = await tx.run(sql`
+    SELECT ${asText('o.id')} AS id
+    FROM ${outbox} AS o
+    WHERE o.id ${oneOf(available, 'bigint')}
+    ${lock('skip', 'o')}`);
+  const got = new Set(locked.map(idOf));
+  const ended = new Set<unknown>();
+  const firsts: string[] = [];
+  for (const row of found) {
+    const { ordering_key: key } = row;
+    if (!got.has(idOf(row))) ended.add(key);
+    else if (!ended.has(key)) firsts.push(idOf(row));
+  }
+  return [...unkeyed, ...firsts];
+}
+
+const idOf = (row: Row): string => String(row['id']);
+
+function byNumber(a: string, b: string): number {
+  return BigInt(a) < BigInt(b) ? -1 : 1;
 }
 
 /** The limit; 0 while the topic is paused. */

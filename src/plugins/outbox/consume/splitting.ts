@@ -1,12 +1,12 @@
 // Copies due messages of a topic to the queues of its subscriptions. Each copy is handled, retried and dead-lettered by
-// itself.
+// itself. Of a key, copies have the order of the messages.
 import type { Dialect } from '../../../kernel/sql/sql.js';
 import { oneOf, rows, sql, type Sql } from '../../../kernel/sql/sql.js';
 import type { Transaction } from '../database.js';
 import type { OutboxTable } from '../schema/tables.js';
-import { asText, tableToken } from '../tokens.js';
+import { tableToken } from '../tokens.js';
 import type { Processed } from './due-rows.js';
-import { pick as pickRows, type PickOptions } from './picking.js';
+import { pickInOrder, type PickOptions } from './picking.js';
 import { announced } from '../publish/statements.js';
 
 const QUEUE = [{ name: 'queue', type: 'text' }] as const;
@@ -30,14 +30,7 @@ export async function split(
   { dialect, queues, wake }: SplitOptions,
 ): Promise<Processed> {
   const { table } = pick;
-  const { clauses, isPicked } = pickRows(pick);
-  const picked = await tx.run(sql`
-    WITH ${clauses}
-    SELECT ${asText('id')} AS id
-    FROM ${tableToken(table)}
-    WHERE ${isPicked}
-    ORDER BY next_attempt_at, id`);
-  const ids = picked.map((row) => String(row['id']));
+  const ids = await pickInOrder(tx, pick);
   if (ids.length === 0) return { count: 0 };
   await tx.run(copy(dialect, table, { ids, queues }));
   await tx.run(sql`DELETE FROM ${tableToken(table)} WHERE id ${oneOf(ids, 'bigint')}`);

@@ -1,6 +1,11 @@
 // Outcomes of leases, as they are written. A lease that was lost writes nothing, whatever else is written with it.
+import pg from 'pg';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../src/kernel/base/clock.js';
+import { deferred } from '../../../src/kernel/base/deferred.js';
+import { silentLogger } from '../../../src/kernel/base/log.js';
+import type { Row } from '../../../src/plugins/transaction/driver.js';
+import { until } from '../../crash/processes.js';
 import { type Settlement, Settler } from '../../../src/plugins/outbox/consume/settling.js';
 import { OutboxDatabase } from '../../../src/plugins/outbox/database.js';
 import { toFailure } from '../../../src/plugins/outbox/dead-letters/failure.js';
@@ -96,5 +101,61 @@ describe.each(DIALECTS)('outcomes on %s', (_, name) => {
 
     expect(written).toEqual([true, true, true, true]);
     expect(await letters()).toHaveLength(4);
+  });
+});
+
+describe.runIf(DIALECTS.some(([dialect]) => dialect === 'postgres'))('a row that another session has locked', () => {
+  /** Resolves when the row is locked. */
+  async function lockRow(url: string, id: string) {
+    const client = new pg.Client(url);
+    await client.connect();
+    onTestFinished(() => client.end());
+    await client.query('BEGIN');
+    await client.query(`SELECT id FROM outbox WHERE id = ${id} FOR UPDATE`);
+    return { release: () => client.query('ROLLBACK') };
+  }
+
+  test('does not keep other outcomes from being written, and its own is written later', async () => {
+    const { scene, settler, ids, letters } = await setup('node-postgres', KINDS.length * 2);
+    const settle = (n: number) => settler.settle(settlement(KINDS[n % KINDS.length], ids[n] ?? '', HELD));
+    for (const [blocked, kind] of KINDS.entries()) {
+      const row = await lockRow(scene.scene.url, ids[blocked] ?? '');
+
+      const waiting = settle(blocked);
+      expect(await settle(blocked + KINDS.length), kind).toBe(true);
+      await row.release();
+
+      expect(await waiting, kind).toBe(true);
+    }
+    expect(await letters()).toHaveLength(2);
+  });
+
+  test('does not keep the other leases of its fetch from being renewed', async () => {
+    const warnings: string[] = [];
+    const logger = { ...silentLogger, warn: (entry: unknown) => void warnings.push(String(entry)) };
+    const scene = await setOutbox('node-postgres', { isLaunched: false, config: { logger } });
+    const finish = deferred<void>();
+    const calls: unknown[] = [];
+    scene.outbox.on('topic', (body) => (calls.push(body), finish.promise), { workers: 3, lease: 6000 });
+    await scene.DBOS.launch();
+    const messages = [1, 2, 3].map((body) => ({ body }));
+    await scene.source.runTransaction(() => scene.outbox.publishAll('topic', messages), { name: 'publish' });
+    await until('all are running', () => calls.length === 3);
+    const before = await pending(scene);
+    const row = await lockRow(scene.scene.url, String(before[0]?.['id']));
+
+    const renewedAt = (rows: readonly Row[], n: number) => Number(rows[n]?.['acquired_at']);
+    await until('the others are renewed', async () => {
+      const rows = await pending(scene);
+      return [1, 2].every((n) => renewedAt(rows, n) > renewedAt(before, n));
+    });
+    expect(renewedAt(await pending(scene), 0)).toBe(renewedAt(before, 0));
+    await row.release();
+    await until('it is renewed, too', async () => renewedAt(await pending(scene), 0) > renewedAt(before, 0));
+    finish.resolve();
+    await until('the outbox is empty', async () => (await pending(scene)).length === 0);
+
+    expect(calls).toHaveLength(3);
+    expect(warnings).toEqual([]);
   });
 });

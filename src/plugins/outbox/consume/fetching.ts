@@ -1,8 +1,8 @@
 // Claims messages under a lease, renews leases, and says when there is something to claim next.
 import type { Row } from '../../transaction/driver.js';
-import { oneOf, type Sql, sql } from '../../../kernel/sql/sql.js';
+import { type Dialect, lock, oneOf, type Sql, sql } from '../../../kernel/sql/sql.js';
 import type { OutboxTable } from '../schema/tables.js';
-import { increased, milliseconds, now, statementNow, tableToken, text, uuid } from '../tokens.js';
+import { anyOf, increased, milliseconds, now, statementNow, tableToken, text, uuid } from '../tokens.js';
 import { FETCHED } from './message.js';
 import { pick, type PickOptions } from './picking.js';
 
@@ -37,13 +37,35 @@ export function takeThese(table: OutboxTable, ids: readonly string[]): Sql {
 
 const isExpired = sql`COALESCE(expires_at <= ${statementNow}, FALSE) AS is_expired`;
 
-/** Begins the leases anew and returns the messages whose lease was not lost. */
-export function renew(table: OutboxTable, token: string, ids: readonly string[]): Sql {
-  return sql`
-    UPDATE ${tableToken(table)}
+/**
+ * Begins the leases anew and returns the messages whose lease was not lost. Those that others have locked, such as a handler's
+ * own transaction, are not waited for: the other leases would run out. Nobody can take them meanwhile.
+ */
+export function renew(dialect: Dialect, table: OutboxTable, token: string, ids: readonly string[]): Sql {
+  const outbox = tableToken(table);
+  if (dialect.name === 'sqlite') {
+    return sql`
+    UPDATE ${outbox}
     SET acquired_at = ${now}
     WHERE id ${oneOf(ids, 'bigint')} AND acquired_token = ${uuid(token)}
-    RETURNING id`;
+    RETURNING id, 1 AS is_renewed`;
+  }
+  const isHeld = sql`o.id ${oneOf(ids, 'bigint')} AND o.acquired_token = ${uuid(token)}`;
+  return sql`
+    WITH free AS MATERIALIZED (
+      SELECT o.id
+      FROM ${outbox} AS o
+      WHERE ${isHeld}
+      ${lock('skip', 'o')}),
+    renewed AS (
+      UPDATE ${outbox}
+      SET acquired_at = ${now}
+      WHERE id ${anyOf(sql`SELECT free.id FROM free`)}
+      RETURNING id)
+    SELECT o.id, CASE WHEN r.id IS NULL THEN 0 ELSE 1 END AS is_renewed
+    FROM ${outbox} AS o
+    LEFT JOIN renewed AS r ON r.id = o.id
+    WHERE ${isHeld}`;
 }
 
 /** When the next message is due, and when the oldest lease began, in milliseconds from now. */

@@ -58,7 +58,7 @@ export class Handling {
   #inTransaction(lease: Lease, body: () => unknown): Promise<unknown> {
     const { database, table } = this.#host;
     return database.inTransaction(async (tx) => {
-      const deleted = await tx.run(deleteHeld(table, [{ id: lease.row.id, token: lease.token }]));
+      const deleted = await tx.run(deleteHeld(table, [{ id: lease.row.id, token: lease.token }], { isWaiting: true }));
       if (deleted.length === 0) throw new OutboxLeaseLostError('The lease was lost before the handler began.');
       return body();
     });

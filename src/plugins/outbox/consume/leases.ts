@@ -46,8 +46,8 @@ export class Leases {
       subject: 'leases of the outbox',
       maxMs: everyMs,
       sweep: async () => {
-        await this.#renewAll();
-        return everyMs;
+        // One that was locked may have run out when it is no longer.
+        return (await this.#renewAll()) ? everyMs : everyMs / 10;
       },
     });
   }
@@ -81,28 +81,32 @@ export class Leases {
     for (const lease of this.#held.values()) lease.abort(reason);
   }
 
-  async #renewAll(): Promise<void> {
+  /** Returns whether none was locked. */
+  async #renewAll(): Promise<boolean> {
     const byToken = new Map<string, Lease[]>();
     for (const lease of this.#held.values()) {
       const leases = byToken.get(lease.token) ?? [];
       byToken.set(lease.token, leases);
       leases.push(lease);
     }
-    for (const [token, leases] of byToken) await this.#renew(token, leases);
+    let areRenewed = true;
+    for (const [token, leases] of byToken) areRenewed = (await this.#renew(token, leases)) && areRenewed;
+    return areRenewed;
   }
 
-  async #renew(token: string, leases: readonly Lease[]): Promise<void> {
+  async #renew(token: string, leases: readonly Lease[]): Promise<boolean> {
     const { clock, database, table } = this.#host;
     const now = clock.monotonic();
     try {
       const ids = leases.map(({ row }) => row.id);
-      const renewed = new Set(
-        (await database.transact((tx) => tx.run(renew(table, token, ids)))).map((row) => String(row['id'])),
-      );
+      const held = await database.transact((tx) => tx.run(renew(database.dialect, table, token, ids)));
+      const isRenewed = new Map(held.map((row) => [String(row['id']), Number(row['is_renewed']) === 1]));
       for (const lease of leases) {
-        if (renewed.has(lease.row.id)) lease.renewedAt = now;
-        else this.#lose(lease);
+        const found = isRenewed.get(lease.row.id);
+        if (found) lease.renewedAt = now;
+        else if (found === undefined) this.#lose(lease);
       }
+      return leases.every(({ row }) => isRenewed.get(row.id) !== false);
     } catch (error) {
       // The database is down. Others could not take the messages either, but may be the first when it is back.
       for (const lease of leases) if (lease.renewedAt + this.#leaseMs <= clock.monotonic()) this.#lose(lease);

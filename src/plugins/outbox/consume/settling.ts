@@ -1,16 +1,17 @@
 // Writes what became of leased messages. Outcomes that come while a write is in flight share the next one. Each row is
-// guarded by its lease token: one that another consumer has taken is left alone.
+// guarded by its lease token: one that another consumer has taken is left alone. No write waits for a row while it has others
+// locked, so it is in no deadlock: what is locked is passed over, and then written by itself.
 import { type BackoffPolicy, backoffMs } from '../../../kernel/base/backoff.js';
 import { Batcher, type Entry } from '../../../kernel/base/batcher.js';
 import { type Clock, sleep } from '../../../kernel/base/clock.js';
 import { isConflict, isConnectionFailure } from '../../transaction/failures.js';
 import { DatabaseClosedError } from '../../../kernel/errors/errors.js';
-import { oneOf, rows, type Sql, sql, type Token } from '../../../kernel/sql/sql.js';
+import { lock, oneOf, rows, type Sql, sql, type Token } from '../../../kernel/sql/sql.js';
 import type { OutboxDatabase, Transaction } from '../database.js';
 import { bury, type Burial } from '../dead-letters/burying.js';
 import { type ErrorRenderer, toFailure } from '../dead-letters/failure.js';
 import type { DlqTable, OutboxTable } from '../schema/tables.js';
-import { fromNowBy, increased, tableToken, timeOf, uuidOf } from '../tokens.js';
+import { anyOf, fromNowBy, increased, tableToken, timeOf, uuidOf } from '../tokens.js';
 import type { Lease } from './leases.js';
 import type { Outcome } from './outcomes.js';
 
@@ -36,19 +37,36 @@ export interface SettlerParts {
   readonly leaseMs: number;
 }
 
+/** How a batch is written. */
+interface Flush {
+  /** Whether it waits for rows that others have locked, or leaves them. */
+  readonly isWaiting: boolean;
+  readonly giveUpAt: number;
+}
+
+type Waiting = Pick<Flush, 'isWaiting'>;
+
 const ITEMS_MAX = 500;
 const RETRY: BackoffPolicy = { firstMs: 10, maxMs: 2000, rate: 2, jitter: 0.5 };
 
 export class Settler {
   readonly #parts: SettlerParts;
   readonly #batcher: Batcher<Settlement, boolean>;
+  /** Writes what was locked. */
+  readonly #singles: Batcher<Settlement, boolean>;
 
   constructor(parts: SettlerParts) {
     this.#parts = parts;
+    const backlogMax = Infinity;
     this.#batcher = new Batcher({
-      flush: (batch) => this.#flush(batch),
+      flush: (batch) => this.#flush(batch, { isWaiting: false }),
       itemsMax: ITEMS_MAX,
-      backlogMax: Infinity,
+      backlogMax,
+    });
+    this.#singles = new Batcher({
+      flush: (batch) => this.#flush(batch, { isWaiting: true }),
+      itemsMax: 1,
+      backlogMax,
     });
   }
 
@@ -57,29 +75,34 @@ export class Settler {
     return this.#batcher.submit(settlement);
   }
 
-  close(): Promise<void> {
-    return this.#batcher.close(new DatabaseClosedError('The outbox was stopped.'));
+  async close(): Promise<void> {
+    const reason = new DatabaseClosedError('The outbox was stopped.');
+    await this.#batcher.close(reason);
+    await this.#singles.close(reason);
   }
 
-  async #flush(batch: readonly Entry<Settlement, boolean>[]): Promise<void> {
+  async #flush(batch: readonly Entry<Settlement, boolean>[], { isWaiting }: Waiting): Promise<void> {
     const giveUpAt = this.#parts.clock.monotonic() + this.#parts.leaseMs;
-    for (const entries of apart(batch)) await this.#settle(entries, giveUpAt);
+    for (const entries of apart(batch)) await this.#settle(entries, { isWaiting, giveUpAt });
   }
 
   /** An outcome that cannot be written must not keep the others from it: they would be delivered again. */
-  async #settle(entries: readonly Entry<Settlement, boolean>[], giveUpAt: number): Promise<void> {
+  async #settle(entries: readonly Entry<Settlement, boolean>[], flush: Flush): Promise<void> {
     const items = entries.map(({ item }) => item);
     try {
       const written = await this.#retrying(
-        () => this.#parts.database.transact((tx) => this.#write(tx, items)),
-        giveUpAt,
+        () => this.#parts.database.transact((tx) => this.#write(tx, items, flush)),
+        flush.giveUpAt,
       );
-      for (const { item, resolve } of entries) resolve(written.has(item.id));
+      for (const { item, resolve, reject } of entries) {
+        if (written.has(item.id) || flush.isWaiting) resolve(written.has(item.id));
+        else this.#singles.submit(item).then(resolve, reject);
+      }
     } catch (error) {
       if (entries.length === 1 || isPassing(error)) return entries.forEach(({ reject }) => reject(error));
       const middle = Math.ceil(entries.length / 2);
-      await this.#settle(entries.slice(0, middle), giveUpAt);
-      await this.#settle(entries.slice(middle), giveUpAt);
+      await this.#settle(entries.slice(0, middle), flush);
+      await this.#settle(entries.slice(middle), flush);
     }
   }
 
@@ -96,7 +119,7 @@ export class Settler {
     }
   }
 
-  async #write(tx: Transaction, items: readonly Settlement[]): Promise<Set<string>> {
+  async #write(tx: Transaction, items: readonly Settlement[], { isWaiting }: Flush): Promise<Set<string>> {
     const { database, table, dlqTable: dlq } = this.#parts;
     const { dialect } = database;
     const written = new Set<string>();
@@ -106,12 +129,14 @@ export class Settler {
     const dead = items.filter((item) => item.kind === 'dead');
     // Without a table for dead letters they are deleted, as in faststream-outbox.
     const deleted = items.filter(({ kind }) => kind === 'done' || (kind === 'dead' && !dlq));
-    if (deleted.length > 0) await run(deleteHeld(table, deleted));
+    if (deleted.length > 0) await run(deleteHeld(table, deleted, { isWaiting }));
     const retried = items.filter((item) => item.kind === 'retry');
-    if (retried.length > 0) await run(retryHeld(table, retried));
+    if (retried.length > 0) await run(retryHeld(table, retried, { isWaiting }));
     const released = items.filter((item) => item.kind === 'release');
-    if (released.length > 0) await run(releaseHeld(table, released));
-    if (dlq && dead.length > 0) for (const id of await bury(tx, { dialect, table, dlq }, dead)) written.add(id);
+    if (released.length > 0) await run(releaseHeld(table, released, { isWaiting }));
+    if (dlq && dead.length > 0)
+      for (const id of await bury(tx, { dialect, table, dlq, isFree: isFree(table, dead, { isWaiting }) }, dead))
+        written.add(id);
     return written;
   }
 }
@@ -146,40 +171,67 @@ const HELD = [
 ] as const;
 
 /** Deletes messages that are still held under these leases, and returns their IDs. */
-export function deleteHeld(table: OutboxTable, held: readonly Held[]): Sql {
+export function deleteHeld(table: OutboxTable, held: readonly Held[], { isWaiting }: Waiting): Sql {
   const ids = held.map(({ id }) => id);
   const data = held.map(({ id, token }) => [id, token]);
   return sql`
     DELETE FROM ${tableToken(table)}
-    WHERE id ${oneOf(ids, 'bigint')} AND (id, acquired_token) IN (
+    WHERE id ${isWaiting ? oneOf(ids, 'bigint') : free(table, ids)} AND (id, acquired_token) IN (
       SELECT r.row_id, ${uuidOf('r.token')}
       FROM ${rows('r', HELD, data)})
     RETURNING id`;
 }
 
-function retryHeld(table: OutboxTable, retried: readonly Extract<Settlement, { kind: 'retry' }>[]): Sql {
+function retryHeld(
+  table: OutboxTable,
+  retried: readonly Extract<Settlement, { kind: 'retry' }>[],
+  waiting: Waiting,
+): Sql {
   const columns = [...HELD, { name: 'delay_ms', type: 'float' }, { name: 'started_at', type: 'float' }] as const;
   const data = retried.map(({ id, token, delayMs, startedAt }) => [id, token, Math.ceil(delayMs), startedAt]);
   return updateHeld(table, rows('r', columns, data), {
+    isFree: isFree(table, retried, waiting),
     changes: sql`attempts_count = ${increased('attempts_count')}, last_attempt_at = ${timeOf('r.started_at')},
       first_attempt_at = COALESCE(first_attempt_at, ${timeOf('r.started_at')})`,
   });
 }
 
 /** Gives messages back. The delivery does not count. */
-function releaseHeld(table: OutboxTable, released: readonly Extract<Settlement, { kind: 'release' }>[]): Sql {
+function releaseHeld(
+  table: OutboxTable,
+  released: readonly Extract<Settlement, { kind: 'release' }>[],
+  waiting: Waiting,
+): Sql {
   const columns = [...HELD, { name: 'delay_ms', type: 'float' }] as const;
   const data = released.map(({ id, token, delayMs }) => [id, token, Math.ceil(delayMs)]);
-  return updateHeld(table, rows('r', columns, data), { changes: sql`deliveries_count = deliveries_count - 1` });
+  return updateHeld(table, rows('r', columns, data), {
+    isFree: isFree(table, released, waiting),
+    changes: sql`deliveries_count = deliveries_count - 1`,
+  });
 }
 
-function updateHeld(table: OutboxTable, given: Token, { changes }: { readonly changes: Sql }): Sql {
+/** A condition for rows `o`: no other transaction has locked them. */
+function isFree(table: OutboxTable, held: readonly Held[], { isWaiting }: Waiting): Sql {
+  if (isWaiting) return sql``;
+  const ids = held.map(({ id }) => id);
+  return sql`AND o.id ${free(table, ids)}`;
+}
+
+function free(table: OutboxTable, ids: readonly string[]): Token {
+  return anyOf(sql`SELECT f.id FROM ${tableToken(table)} AS f WHERE f.id ${oneOf(ids, 'bigint')} ${lock('skip', 'f')}`);
+}
+
+function updateHeld(
+  table: OutboxTable,
+  given: Token,
+  { changes, isFree: condition }: { readonly changes: Sql; readonly isFree: Sql },
+): Sql {
   return sql`
     UPDATE ${tableToken(table)} AS o
     SET ${changes}, acquired_token = NULL, acquired_at = NULL,
       next_attempt_at = CASE WHEN r.delay_ms > 0 THEN ${fromNowBy('r.delay_ms')} ELSE o.next_attempt_at END
     FROM ${given}
-    WHERE o.id = r.row_id AND o.acquired_token = ${uuidOf('r.token')}
+    WHERE o.id = r.row_id AND o.acquired_token = ${uuidOf('r.token')} ${condition}
     RETURNING id`;
 }
 

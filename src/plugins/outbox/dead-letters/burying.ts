@@ -51,16 +51,21 @@ function given(burials: readonly Burial[]): Token {
   return rows('r', COLUMNS, data);
 }
 
-/** Returns the IDs of the messages that were moved. One whose lease was lost stays where it is. */
+/** Returns the IDs of the messages that were moved. One whose lease was lost stays where it is. `isFree`: of rows `o`. */
 export async function bury(
   tx: Transaction,
-  { dialect, table, dlq }: { readonly dialect: Dialect; readonly table: OutboxTable; readonly dlq: DlqTable },
+  {
+    dialect,
+    table,
+    dlq,
+    isFree,
+  }: { readonly dialect: Dialect; readonly table: OutboxTable; readonly dlq: DlqTable; readonly isFree: Sql },
   burials: readonly Burial[],
 ): Promise<string[]> {
   const outbox = tableToken(table);
   const moved =
     dialect.name === 'postgres'
-      ? await tx.run(moveOnPostgres(outbox, tableToken(dlq), given(burials)))
+      ? await tx.run(moveOnPostgres(outbox, tableToken(dlq), given(burials), isFree))
       : await tx.run(sql`
     INSERT INTO ${tableToken(dlq)} ${TARGET}
     SELECT ${SOURCE}
@@ -76,13 +81,13 @@ export async function bury(
   return ids;
 }
 
-function moveOnPostgres(outbox: Token, dlq: Token, burials: Token): Sql {
+function moveOnPostgres(outbox: Token, dlq: Token, burials: Token, isFree: Sql): Sql {
   return sql`
     WITH r AS MATERIALIZED (SELECT * FROM ${burials}),
     o AS (
       DELETE FROM ${outbox} AS o
       USING r
-      WHERE o.id = r.row_id AND o.acquired_token = r.token::uuid
+      WHERE o.id = r.row_id AND o.acquired_token = r.token::uuid ${isFree}
       RETURNING ${prefixed('o')})
     INSERT INTO ${dlq} ${TARGET}
     SELECT ${SOURCE}

@@ -435,6 +435,53 @@ describe.each(DIALECTS)('a handler on %s', (dialect, name) => {
     for (const order of Object.values(seen)) expect(order).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
   });
 
+  test.each([
+    ['replace', 'replace', () => {}],
+    ['debounce', { debounce: '1h' }, () => {}],
+    ['replace, and the handler fails', 'replace', () => expect.fail('no')],
+  ] as const)('a message that is replaced while it is handled comes after it: %s', async (_, dedupe, end) => {
+    const finish = deferred<void>();
+    const scene = await handling(name, (body) => (body === 1 ? finish.promise.then(end) : undefined), {
+      retry: noRetry(),
+    });
+    const replace = (body: number) =>
+      scene.source.runTransaction(() => scene.outbox.publish(numbers, body, { timerId: 't', dedupe }), {
+        name: 'publish',
+      });
+    const first = await replace(1);
+    await until('it runs', () => scene.calls.length === 1);
+
+    const second = await replace(2);
+    finish.resolve();
+    await gone(scene);
+
+    expect(scene.calls).toEqual([1, 2]);
+    expect(scene.messages.map(({ messageID }) => messageID)).toEqual([first.messageID, second.messageID]);
+    expect(scene.messages[1]).toMatchObject({ attempts: 0, deliveries: 1 });
+    expect(await deadLetters(scene)).toEqual([]);
+  });
+
+  test('a delayed message that replaced one of a process that died is not handled before it is due', async () => {
+    const scene = await handling(name);
+    const replace = (body: number) =>
+      scene.source.runTransaction(
+        () => scene.outbox.publish(numbers, body, { timerId: 't', dedupe: 'replace', delay: '1h' }),
+        { name: 'publish' },
+      );
+    await replace(1);
+    const token = dialect === 'postgres' ? 'gen_random_uuid()' : `'gone'`;
+    await scene.query(`UPDATE outbox SET acquired_token = ${token}, acquired_at = created_at`);
+    await replace(2);
+    await scene.query(`UPDATE outbox SET acquired_at = ${past}`);
+
+    // Leases that ran out are taken first.
+    await publish(scene, 3);
+    await until('another one is handled', () => scene.calls.length > 0);
+
+    expect(scene.calls).toEqual([3]);
+    expect(await pending(scene)).toHaveLength(1);
+  });
+
   test('a transactional handler writes and is done in one commit', async () => {
     const scene = await setOutbox(name, { isLaunched: false });
     const { outbox, source, run, DBOS } = scene;

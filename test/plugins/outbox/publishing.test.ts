@@ -163,7 +163,7 @@ describe.each(DIALECTS)('publishing on %s', (dialect, name) => {
     expect(await pending(scene)).toHaveLength(4);
   });
 
-  test('replace keeps the row and changes the message, unless it is in flight', async () => {
+  test('replace keeps the row and changes the message, and one in flight becomes another message', async () => {
     const scene = await setOutbox(name);
     const publish = (body: number) =>
       inTransaction(scene, () => scene.outbox.publish('topic', body, { timerId: 't', dedupe: 'replace', delay: '1h' }));
@@ -172,10 +172,14 @@ describe.each(DIALECTS)('publishing on %s', (dialect, name) => {
     const second = await publish(2);
     await scene.query(`UPDATE outbox SET acquired_token = ${uuid(dialect)}, acquired_at = created_at`);
     const third = await publish(3);
+    const fourth = await publish(4);
 
     expect(second).toEqual({ ...first, deduplicated: true });
-    expect(third).toEqual({ ...first, deduplicated: true });
-    expect((await pending(scene)).map(bodyOf)).toEqual([2]);
+    expect(third).toEqual({ id: first.id, messageID: expect.any(String), deduplicated: false });
+    expect(third.messageID).not.toBe(first.messageID);
+    expect(fourth).toEqual({ ...third, deduplicated: true });
+    expect((await pending(scene)).map(bodyOf)).toEqual([4]);
+    expect(await inTransaction(scene, () => scene.outbox.cancelTimer('topic', 't'))).toBe('cancelled');
   });
 
   test('debounce postpones the message up to a limit', async () => {

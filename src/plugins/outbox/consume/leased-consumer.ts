@@ -229,8 +229,11 @@ export class LeasedConsumer implements Consumer {
         }),
       )
       .then((isWritten) => {
-        if (!isWritten)
-          logger.warn(`Message "${messageID}" of "${this.queue}" was settled too late: its lease was lost.`);
+        if (isWritten) return;
+        logger.warn(
+          `Message "${messageID}" of "${this.queue}" was settled too late: it was replaced, or its lease was lost.`,
+        );
+        this.wake();
       })
       .catch((error: unknown) => {
         // The lease runs out, and the message is delivered again.

@@ -55,7 +55,7 @@ function pickDue(options: PickOptions): Picked {
       SELECT o.id
       FROM ${outbox} AS o ${index('lease_idx')}
       WHERE o.queue = ${text(queue)} AND o.acquired_token IS NOT NULL AND o.acquired_at < ${statementNowMinus(options.leaseMs)}
-        ${isWanted}
+        AND o.next_attempt_at <= ${statementNow} ${isWanted}
       ORDER BY o.acquired_at
       LIMIT (SELECT room.n FROM room)
       ${lock('skip', 'o')}),
@@ -132,8 +132,8 @@ function pickHeads(options: PickOptions): Picked {
 /** A further condition for rows `o`. */
 function notAmong({ except = [], isHeadAvailable = false, table, queue, leaseMs }: PickOptions): Sql {
   const isHeadWanted = sql`AND (o.ordering_key IS NULL OR (
-          SELECT h.acquired_token IS NULL AND h.next_attempt_at <= ${statementNow}
-            OR h.acquired_token IS NOT NULL AND h.acquired_at < ${statementNowMinus(leaseMs)}
+          SELECT h.next_attempt_at <= ${statementNow}
+            AND (h.acquired_token IS NULL OR h.acquired_at < ${statementNowMinus(leaseMs)})
           FROM ${tableToken(table)} AS h
           WHERE h.queue = ${text(queue)} AND h.ordering_key IS NOT NULL AND h.ordering_key = o.ordering_key
           ORDER BY h.id
@@ -141,10 +141,10 @@ function notAmong({ except = [], isHeadAvailable = false, table, queue, leaseMs 
   return sql`${except.length === 0 ? sql`` : sql`AND NOT (o.id ${oneOf(except, 'bigint')})`} ${isHeadAvailable ? isHeadWanted : sql``}`;
 }
 
-/** Whether row `o` is due, or its lease ran out. */
+/** Whether row `o` is due, and has no lease, or one that ran out. */
 function isAvailable(leaseMs: number): Sql {
-  return sql`(o.acquired_token IS NULL AND o.next_attempt_at <= ${statementNow}
-        OR o.acquired_token IS NOT NULL AND o.acquired_at < ${statementNowMinus(leaseMs)})`;
+  return sql`o.next_attempt_at <= ${statementNow}
+        AND (o.acquired_token IS NULL OR o.acquired_at < ${statementNowMinus(leaseMs)})`;
 }
 
 /**

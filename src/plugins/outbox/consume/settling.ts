@@ -10,6 +10,7 @@ import { lock, oneOf, rows, type Sql, sql, type Token } from '../../../kernel/sq
 import type { OutboxDatabase, Transaction } from '../database.js';
 import { bury, type Burial } from '../dead-letters/burying.js';
 import { type ErrorRenderer, toFailure } from '../dead-letters/failure.js';
+import { releaseReplacement } from '../publish/statements.js';
 import type { DlqTable, OutboxTable } from '../schema/tables.js';
 import { anyOf, fromNowBy, increased, tableToken, timeOf, uuidOf } from '../tokens.js';
 import type { Lease } from './leases.js';
@@ -137,6 +138,9 @@ export class Settler {
     if (dlq && dead.length > 0)
       for (const id of await bury(tx, { dialect, table, dlq, isFree: isFree(table, dead, { isWaiting }) }, dead))
         written.add(id);
+    if (isWaiting) {
+      for (const { id } of items) if (!written.has(id)) await tx.run(releaseReplacement(table, id));
+    }
     return written;
   }
 }

@@ -3,7 +3,7 @@
 import type { Dialect } from '../../../kernel/sql/sql.js';
 import { rows, type Sql, sql, type Token } from '../../../kernel/sql/sql.js';
 import type { OutboxTable, StateTable } from '../schema/tables.js';
-import { asText, bytesOf, fromNow, fromNowBy, now, tableToken, text, timeOf, uuidOf } from '../tokens.js';
+import { asText, bigint, bytesOf, fromNow, fromNowBy, now, tableToken, text, timeOf, uuidOf } from '../tokens.js';
 import { MESSAGE_COLUMNS, type NewMessage } from './options.js';
 
 /** What happens if the timer ID is pending. */
@@ -18,8 +18,16 @@ const expiresAt = sql`COALESCE(${timeOf('(r.due_at + r.expires_in_ms)')}, ${from
 const nothing = sql``;
 
 /**
+ * A message that replaces one in flight takes its row and its place: the lease goes on under a token of nobody, the message's own
+ * ID, so that no handler gets the new message while one has the old. It ends with that handler, or by time.
+ */
+const isInFlight = sql`(o.acquired_token IS NOT NULL AND o.acquired_token <> o.message_id)`;
+/** Nobody handles it. */
+const isPending = sql`(acquired_token IS NULL OR acquired_token = message_id)`;
+
+/**
  * Adds messages and returns their IDs. A message whose timer ID is pending adds no row; if it replaces the pending one,
- * the row that is returned has the ID of that.
+ * the row that is returned has the ID of that. If it replaces one in flight, the row has its own ID.
  */
 export function insertMessages(
   dialect: Dialect,
@@ -62,18 +70,37 @@ function onConflict(action: ConflictAction): Sql {
 
 function conflict(action: ConflictAction): Token {
   if (action.kind === 'ignore') return sql`DO NOTHING`;
-  const next =
-    action.kind === 'replace'
-      ? sql`excluded.next_attempt_at`
-      : sql`CASE WHEN excluded.next_attempt_at < ${cap(action.maxMs)} THEN excluded.next_attempt_at ELSE ${cap(action.maxMs)} END`;
+  if (action.kind === 'replace') return replacement(sql`excluded.next_attempt_at`);
+  return replacement(
+    sql`CASE WHEN ${isInFlight} OR excluded.next_attempt_at < ${cap(action)} THEN excluded.next_attempt_at ELSE ${cap(action)} END`,
+  );
+}
+
+function replacement(next: Sql): Sql {
   return sql`DO UPDATE SET payload = excluded.payload, headers = excluded.headers, next_attempt_at = ${next},
       ordering_key = excluded.ordering_key, priority = excluded.priority, expires_at = excluded.expires_at,
-      traceparent = excluded.traceparent
-    WHERE o.acquired_token IS NULL`;
+      traceparent = excluded.traceparent,
+      message_id = CASE WHEN ${isInFlight} THEN excluded.message_id ELSE o.message_id END,
+      created_at = CASE WHEN ${isInFlight} THEN excluded.created_at ELSE o.created_at END,
+      attempts_count = CASE WHEN ${isInFlight} THEN 0 ELSE o.attempts_count END,
+      deliveries_count = CASE WHEN ${isInFlight} THEN 0 ELSE o.deliveries_count END,
+      replay_count = CASE WHEN ${isInFlight} THEN 0 ELSE o.replay_count END,
+      first_attempt_at = CASE WHEN ${isInFlight} THEN NULL ELSE o.first_attempt_at END,
+      last_attempt_at = CASE WHEN ${isInFlight} THEN NULL ELSE o.last_attempt_at END,
+      acquired_token = CASE WHEN ${isInFlight} THEN excluded.message_id ELSE o.acquired_token END`;
+}
+
+/** Ends the lease of a message that replaced one in flight. */
+export function releaseReplacement(table: OutboxTable, id: string): Sql {
+  return sql`
+    UPDATE ${tableToken(table)}
+    SET acquired_token = NULL, acquired_at = NULL
+    WHERE id = ${bigint(id)} AND acquired_token = message_id
+    RETURNING id`;
 }
 
 /** The latest due time of a debounced message. */
-function cap(maxMs: number): Token {
+function cap({ maxMs }: { readonly maxMs: number }): Token {
   const fromCreation = {
     shape: 'created-plus;',
     write(out: Parameters<Token['write']>[0]) {
@@ -117,7 +144,7 @@ export function findTimer(table: OutboxTable, queue: string, timerID: string): S
 export function deleteTimer(table: OutboxTable, queue: string, timerID: string): Sql {
   return sql`
     DELETE FROM ${tableToken(table)}
-    WHERE queue = ${text(queue)} AND timer_id = ${text(timerID)} AND acquired_token IS NULL
+    WHERE queue = ${text(queue)} AND timer_id = ${text(timerID)} AND ${isPending}
     RETURNING id`;
 }
 
@@ -132,7 +159,7 @@ export function moveTimer(
     sql`
     UPDATE ${tableToken(table)}
     SET next_attempt_at = ${due}
-    WHERE queue = ${text(queue)} AND timer_id = ${text(timerID)} AND acquired_token IS NULL
+    WHERE queue = ${text(queue)} AND timer_id = ${text(timerID)} AND ${isPending}
     RETURNING id, message_id, queue`,
   );
 }

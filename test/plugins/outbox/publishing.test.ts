@@ -182,6 +182,22 @@ describe.each(DIALECTS)('publishing on %s', (dialect, name) => {
     expect(await inTransaction(scene, () => scene.outbox.cancelTimer('topic', 't'))).toBe('cancelled');
   });
 
+  test('once can be published again after it was cancelled, and not after it was handled', async () => {
+    const scene = await setOutbox(name);
+    const publish = () =>
+      inTransaction(scene, () => scene.outbox.publish('topic', 1, { timerId: 't', dedupe: { once: '7d' } }));
+    const cancel = () => inTransaction(scene, () => scene.outbox.cancelTimer('topic', 't'));
+    await publish();
+    await cancel();
+
+    expect(await publish()).toMatchObject({ deduplicated: false });
+
+    await scene.query('DELETE FROM outbox');
+    await inTransaction(scene, () => scene.outbox.publish('topic', 2, { timerId: 't' }));
+    expect(await cancel()).toBe('cancelled');
+    expect(await publish()).toMatchObject({ deduplicated: true });
+  });
+
   test('debounce postpones the message up to a limit', async () => {
     const scene = await setOutbox(name);
     const publish = (body: number) =>

@@ -20,7 +20,15 @@ import {
   RESCHEDULE_OPTIONS,
   ROW_OPTIONS,
 } from './options.js';
-import { type ConflictAction, deleteTimer, findTimer, insertMessages, moveTimer, rememberOnce } from './statements.js';
+import {
+  type ConflictAction,
+  deleteTimer,
+  findTimer,
+  forgetOnce,
+  insertMessages,
+  moveTimer,
+  rememberOnce,
+} from './statements.js';
 
 export interface Published {
   /** The ID of the row; undefined if the message was handled before, and only remembered. */
@@ -88,12 +96,16 @@ export class Publisher {
 
   /** Deletes the pending message with this timer ID. Takes effect with the transaction. */
   async cancelTimer(topic: Topic | string, timerId: string): Promise<'cancelled' | 'in-flight' | 'absent'> {
-    const { table } = this.#parts;
+    const { table, stateTable } = this.#parts;
     const queue = topicOf(topic).name;
     topicName.read(timerId, 'timerId');
     const transaction = this.#transaction();
-    const deleted = await transaction.run(deleteTimer(table, queue, timerId));
-    if (deleted.length > 0) return 'cancelled';
+    const [deleted] = await transaction.run(deleteTimer(table, queue, timerId));
+    if (deleted) {
+      const messageID = String(deleted['message_id']);
+      if (stateTable) await transaction.run(forgetOnce(stateTable, { queue, timerID: timerId, messageID }));
+      return 'cancelled';
+    }
     return (await transaction.run(findTimer(table, queue, timerId))).length > 0 ? 'in-flight' : 'absent';
   }
 

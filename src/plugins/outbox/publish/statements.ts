@@ -3,7 +3,7 @@
 import type { Dialect } from '../../../kernel/sql/sql.js';
 import { rows, type Sql, sql, type Token } from '../../../kernel/sql/sql.js';
 import type { OutboxTable, StateTable } from '../schema/tables.js';
-import { asText, bigint, bytesOf, fromNow, fromNowBy, now, tableToken, text, timeOf, uuidOf } from '../tokens.js';
+import { asText, bigint, bytesOf, fromNow, fromNowBy, now, tableToken, text, timeOf, uuid, uuidOf } from '../tokens.js';
 import { MESSAGE_COLUMNS, type NewMessage } from './options.js';
 
 /** What happens if the timer ID is pending. */
@@ -145,7 +145,20 @@ export function deleteTimer(table: OutboxTable, queue: string, timerID: string):
   return sql`
     DELETE FROM ${tableToken(table)}
     WHERE queue = ${text(queue)} AND timer_id = ${text(timerID)} AND ${isPending}
-    RETURNING id`;
+    RETURNING id, ${asText('message_id')} AS message_id`;
+}
+
+/** Forgets what `once` remembers of a message that was never handled. */
+export function forgetOnce(table: StateTable, { queue, timerID, messageID }: Remembered): Sql {
+  return sql`
+    DELETE FROM ${tableToken(table)}
+    WHERE queue = ${text(queue)} AND kind = 'once' AND "key" = ${text(timerID)} AND message_id = ${uuid(messageID)}`;
+}
+
+interface Remembered {
+  readonly queue: string;
+  readonly timerID: string;
+  readonly messageID: string;
 }
 
 export function moveTimer(

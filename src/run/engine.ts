@@ -4,7 +4,7 @@ import { isImported } from '../kernel/workflow/creator.js';
 import { DatabaseClosedError } from '../kernel/errors/errors.js';
 import { noteCluster } from '../features/history/epochs.sql.js';
 import { listVersions, registerVersion } from '../features/version/versions.sql.js';
-import { readNow } from '../features/schedule/schedules.sql.js';
+import { readNow } from '../database/now.js';
 import type { EngineConfig } from './config/config.js';
 import { adoptAtLaunch } from '../features/liveness/adoption.run.js';
 import { Liveness } from '../features/liveness/liveness.run.js';

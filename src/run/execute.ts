@@ -17,6 +17,7 @@ import { type Context, inContext } from './ambient.js';
 import { validateInputs } from './registration/input-schema.js';
 import { intercept, type WorkflowRegistration } from './registration/registry.js';
 import type { Run } from './run.js';
+import { findLossReason, isOwner } from './loss.js';
 
 /** How a run ended, as far as its own process knows. */
 export type RunOutcome =
@@ -93,8 +94,7 @@ async function endStoppedRun(run: Run, result: CallResult): Promise<RunEnd> {
   const reason = run.stopReason;
   // Even if this run still owns the workflow: a shutdown is about to put it back on its queue.
   const isLost = reason instanceof DBOSWorkflowCancelledError || reason instanceof DBOSWorkflowConflictError;
-  if (isLost || (await run.checkOwnership()) === 'lost')
-    return { outcome: outcomeOfStopped(reason), isRecorded: false };
+  if (isLost || !(await isOwner(run))) return { outcome: outcomeOfStopped(reason), isRecorded: false };
   const error = result.ok ? reason : result.error;
   const attempt = await tryToRecord(run, () => encodeOutcome(run, { ok: false, error }));
   return attempt.end ?? recordSubstitute(run, attempt.failure);
@@ -145,7 +145,7 @@ async function tryToRecord(
     return { failure };
   }
   if (verdict === 'recorded') return { end: { outcome: encoded.seen, isRecorded: true } };
-  const reason = await run.findLossReason();
+  const reason = await findLossReason(run);
   run.stop(reason);
   return { end: { outcome: outcomeOfStopped(reason), isRecorded: false } };
 }

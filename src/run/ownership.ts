@@ -15,6 +15,7 @@ import { findWorkflows } from './rows/workflows.js';
 import type { Runtime } from './runtime.js';
 import type { Run } from './run.js';
 import type { Runs } from './runs.js';
+import { lossReasonFor } from './loss.js';
 
 /** On SQLite a busy peer wakes us many times a second. */
 const VERIFY_INTERVAL_MS = 250;
@@ -141,7 +142,7 @@ export class Ownership {
     if (stored.length === 0) return;
     const workflows = await this.#find(stored, signal);
     for (const run of stored) {
-      const reason = run.lossReasonFor(workflows.get(run.workflowID));
+      const reason = lossReasonFor(run, workflows.get(run.workflowID));
       if (reason) this.#runs.stopLost(run, reason);
     }
   }

@@ -6,26 +6,18 @@
 //   running ──has lost its workflow, diverged from its history, or the engine stops──► halted: the promises that its code
 //             awaits never settle
 import { andThen, type MaybePromise } from '../kernel/codec/maybe-promise.js';
-import type { StepRecord, WorkflowRecord } from '../kernel/workflow/records.js';
+import type { StepRecord } from '../kernel/workflow/records.js';
 import { continuationsOf } from '../kernel/workflow/creator.js';
-import {
-  DatabaseClosedError,
-  DBOSNonExistentWorkflowError,
-  DBOSStepNondeterminismError,
-  DBOSUnexpectedStepError,
-  DBOSWorkflowCancelledError,
-  DBOSWorkflowConflictError,
-  MessageLostError,
-} from '../kernel/errors/errors.js';
+import { DBOSStepNondeterminismError, DBOSUnexpectedStepError, MessageLostError } from '../kernel/errors/errors.js';
 import type { PastAttempts } from './rows/step-attempts.js';
 import type { Checkpoint } from './rows/steps.js';
-import { findWorkflows } from './rows/workflows.js';
 import type { CheckpointVerdict } from './writer/writer-verdicts.js';
 import type { Runtime } from './runtime.js';
 import type { Standing } from '../features/liveness/lease.run.js';
 import { RunStanding } from '../features/liveness/run-standing.run.js';
 import { Crossings } from './history/crossings.js';
 import type { History } from './history/history.js';
+import { findLossReason, isEndOfWorkflow } from './loss.js';
 import { Inbox } from '../features/message/inbox.run.js';
 import type { WorkflowRegistration } from './registration/registry.js';
 import { branchNumbers, Numbers } from './numbers.js';
@@ -298,7 +290,7 @@ export class Run {
   }
 
   async #failDeleted(): Promise<never> {
-    const reason = await this.findLossReason();
+    const reason = await findLossReason(this);
     this.stop(reason);
     throw reason;
   }
@@ -500,65 +492,19 @@ export class Run {
     }
     if (verdict === 'lost') return this.#stopLost();
     if (verdict === 'conflict') this.stop(new DBOSStepNondeterminismError(this.workflowID, stepID));
-    else if (verdict === 'refused') this.stop(goneError(this.workflowID, stepID));
+    else if (verdict === 'refused') this.stop(new MessageLostError(this.workflowID, stepID));
     return undefined;
   }
 
   async #stopLost(): Promise<void> {
     try {
-      this.stop(await this.findLossReason());
+      this.stop(await findLossReason(this));
     } catch (error) {
       this.stop(error as Error);
     }
   }
-
-  /** Whether the row still has this run's owner token. */
-  async checkOwnership(): Promise<'owned' | 'lost'> {
-    return this.#isOwnerOf(await this.#readRow()) ? 'owned' : 'lost';
-  }
-
-  /** Reads why this run no longer owns the workflow. */
-  async findLossReason(): Promise<Error> {
-    const workflow = await this.#readRow();
-    return this.lossReasonFor(workflow) ?? new DBOSWorkflowConflictError(this.workflowID);
-  }
-
-  /** Why this run does not own the workflow, given its row; undefined if it does. */
-  lossReasonFor(workflow: WorkflowRecord | undefined): Error | undefined {
-    if (!workflow) return new DBOSNonExistentWorkflowError(`Workflow ${this.workflowID} does not exist`);
-    if (this.#isOwnerOf(workflow)) return undefined;
-    if (workflow.status === 'CANCELLED') return new DBOSWorkflowCancelledError(this.workflowID);
-    return new DBOSWorkflowConflictError(this.workflowID);
-  }
-
-  #isOwnerOf(workflow: WorkflowRecord | undefined): boolean {
-    return workflow?.status === 'PENDING' && workflow.owner === this.owner;
-  }
-
-  async #readRow(): Promise<WorkflowRecord | undefined> {
-    const { runtime, workflowID } = this;
-    return (await runtime.retrying(() => findWorkflows(runtime.store.database, [workflowID])))[0];
-  }
-}
-
-/** Whether it ends the workflow itself, as opposed to this run of it. */
-function isEndOfWorkflow(reason: Error): boolean {
-  const isLoss =
-    reason instanceof DBOSWorkflowConflictError ||
-    reason instanceof DBOSNonExistentWorkflowError ||
-    reason instanceof DatabaseClosedError;
-  return !isLoss && !isDivergence(reason);
-}
-
-/** Whether the code of the workflow does not fit what is recorded. */
-export function isDivergence(reason: Error | undefined): reason is Error {
-  return reason instanceof DBOSUnexpectedStepError || reason instanceof DBOSStepNondeterminismError;
 }
 
 function itself(verdict: CheckpointVerdict): CheckpointVerdict {
   return verdict;
-}
-
-function goneError(workflowID: string, stepID: number): Error {
-  return new MessageLostError(workflowID, stepID);
 }

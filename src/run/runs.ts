@@ -5,7 +5,8 @@ import { DBOSWorkflowCancelledError, DBOSWorkflowConflictError } from '../kernel
 import type { Owned } from './rows/lifecycle.js';
 import { RunSpans } from './tracing.js';
 import { outcomeOfStopped, execute, type Invocation, type OfferRefill, type RunOutcome } from './execute.js';
-import { isDivergence, type Run } from './run.js';
+import { isDivergence } from './loss.js';
+import type { Run } from './run.js';
 import type { Slots } from './slots.js';
 
 export interface RunObserver {

@@ -13,7 +13,7 @@ import type { Database } from '../database/database.js';
 import { presenceKey } from '../features/liveness/presence.sql.js';
 import type { Bus } from '../database/notify/bus.js';
 import { withRetry } from '../database/retry.js';
-import { readNow } from '../features/schedule/schedules.sql.js';
+import { readNow } from '../database/now.js';
 import { Store } from './writer/store.js';
 import { applicationVersionOf } from './config/application-version.js';
 import type { EngineConfig } from './config/config.js';

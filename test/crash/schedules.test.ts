@@ -5,7 +5,8 @@ import { createSchedule, type ScheduleDefinition } from '../../src/features/sche
 import { parseCron } from '../../src/features/schedule/cron/cron.js';
 import { occurrenceID } from '../../src/features/schedule/schedule.js';
 import { sql, table } from '../../src/kernel/sql/sql.js';
-import { findSchedules, readNow } from '../../src/features/schedule/schedules.sql.js';
+import { findSchedules } from '../../src/features/schedule/schedules.sql.js';
+import { readNow } from '../../src/database/now.js';
 import { forEachDialect, type TestDialect } from '../rig/dialects.js';
 import { operatorOn } from '../rig/operators.js';
 import { expectAllDone } from './invariants.js';

@@ -2,7 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import { deferred } from '../../src/kernel/base/deferred.js';
 import { topics } from '../../src/database/notify/topics.js';
-import { INTERNAL_QUEUE, resumeWorkflows } from '../../src/run/rows/lifecycle.js';
+import { resumeWorkflows } from '../../src/run/rows/lifecycle.js';
+import { INTERNAL_QUEUE } from '../../src/features/queue/queue.js';
 import type { DBOSConfig } from '../../src/run/config/config.js';
 import { forEachDialect, onlyOn, type TestDialect } from '../rig/dialects.js';
 import { createEngine, engineOf } from '../rig/engines.js';

@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Sql, sql, table } from '../../src/kernel/sql/sql.js';
 import type { TestSettings } from '../../src/faces/library/dbos.js';
 import type { Database } from '../../src/database/database.js';
-import { INTERNAL_QUEUE } from '../../src/run/rows/lifecycle.js';
+import { INTERNAL_QUEUE } from '../../src/features/queue/queue.js';
 import { forEachDialect, onlyOn, type TestDialect } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
 import { patientClock } from '../rig/patient-clock.js';

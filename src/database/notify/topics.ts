@@ -1,7 +1,7 @@
 // What processes tell each other: one topic a kind of fact, with its channel and the form of its payload. A notification
 // is a hint to look, never the data itself: it can be lost, doubled or forged.
 import { newID } from '../../kernel/base/ids.js';
-import { INTERNAL_QUEUE } from '../../run/rows/lifecycle.js';
+import { INTERNAL_QUEUE } from '../../features/queue/queue.js';
 
 export interface Topic<Payload> {
   /** The Postgres channel that carries it. */

@@ -6,7 +6,7 @@ import { checkDebounce, debounceID, firstDelayMs, putOff, refusedParams } from '
 import type { EnqueueWorkflowOptions, StartWorkflowParams } from '../../features/queue/enqueue.js';
 import type { WorkflowHandle } from '../../operator/outcome.js';
 import { filledName, nullish, record, storableName } from '../../kernel/check/validation.js';
-import { INTERNAL_QUEUE } from '../../run/rows/lifecycle.js';
+import { INTERNAL_QUEUE } from '../../features/queue/queue.js';
 import type { DBOSClient } from './client.js';
 import { enqueue } from './enqueueing.js';
 

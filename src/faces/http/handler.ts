@@ -10,7 +10,7 @@ import type { Clock } from '../../kernel/base/clock.js';
 import type { DLogger } from '../../kernel/base/log.js';
 import { silentLogger } from '../../kernel/base/log.js';
 import { withTimeLimit } from '../../kernel/base/time-limit.js';
-import { readNow } from '../../features/schedule/schedules.sql.js';
+import { readNow } from '../../database/now.js';
 import { DashboardFiles } from './dashboard/files.js';
 import { Readings } from './dashboard/readings.js';
 import { dashboardResponse, isDashboardPath, isVisit, redirectToDashboard } from './dashboard/pages.js';

@@ -1,5 +1,6 @@
 // The public API: `DBOS`, the default instance, and `createDBOS()` for isolated ones. The management verbs come from
-// `Management`, what workflow code calls from `Operations`, what says where code runs from `ContextMembers`; here each member is a line or two, and the engine does the work.
+// `Management`, what workflow code calls from `Operations`, what says where code runs from `ContextMembers`. Each member here
+// is a line or two, and the engine does the work.
 import { type DurationText, inMs } from '../../kernel/base/duration.js';
 import type { Server } from 'node:http';
 import { internals } from '../../kernel/base/internals.js';

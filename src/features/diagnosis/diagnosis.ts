@@ -12,7 +12,7 @@ import { faultOfClock } from './clock-difference.js';
 import { findPausedQueues } from '../queue/queues.sql.js';
 import type { Capability } from '../../database/postgres/capabilities.js';
 import { findPartitionFaults } from '../retention/partitioned-tables.sql.js';
-import { readNow } from '../schedule/schedules.sql.js';
+import { readNow } from '../../database/now.js';
 import { type ExplanationReason, explainWorkflow, type WorkflowExplanation } from './explain.js';
 import { adviseIndexes, type OptionalIndex } from '../listing/indexes.js';
 import { countWorkflows } from '../listing/listing.js';

@@ -1,13 +1,12 @@
 // Explains the status of a workflow, such as why it has not started: as text for people and data for programs.
 import { utcText } from '../../kernel/base/clock.js';
 import { functionKey, instanceKey } from '../../kernel/workflow/function-key.js';
-import { limitsOf, type Limits, type QueueLimits } from '../queue/queue.js';
+import { limitsOf, type Limits, type QueueLimits, INTERNAL_QUEUE } from '../queue/queue.js';
 import type { WorkflowRecord } from '../../kernel/workflow/records.js';
 import { asSeen } from '../parking/parked.sql.js';
 import { findRemainder } from '../queue/claims.sql.js';
 import type { Database } from '../../database/database.js';
 import { doesServe, listPeers, type Peer, servicesOf } from '../liveness/executors.sql.js';
-import { INTERNAL_QUEUE } from '../../run/rows/lifecycle.js';
 import { findPausedQueues, findQueue } from '../queue/queues.sql.js';
 import { countAhead, countQueues } from '../queue/queue-stats.sql.js';
 import { listVersions } from '../version/versions.sql.js';

@@ -9,7 +9,7 @@ import { hasEnded } from '../../kernel/workflow/status.js';
 import { asSeen } from '../parking/parked.sql.js';
 import { listSpans, type StepSpan } from './spans.sql.js';
 import { findWorkflows } from '../../run/rows/workflows.js';
-import { readNow } from '../schedule/schedules.sql.js';
+import { readNow } from '../../database/now.js';
 import type { Operator } from '../../operator/operator.js';
 import { getHistory, type HistoryEvent } from './history.js';
 

@@ -1,6 +1,6 @@
 // Commands that begin workflows and send them messages.
 import type { DBOSClient } from '../../faces/client/client.js';
-import { INTERNAL_QUEUE } from '../../run/rows/lifecycle.js';
+import { INTERNAL_QUEUE } from '../queue/queue.js';
 import { command, type CommandContext, JSON_FLAG, type Output, type Parameter } from '../../faces/cli/command.js';
 import { APPLICATION, DATABASE, withClient } from '../../faces/cli/connection.js';
 import { duration, flag, json, repeatable, required, text, type Values, wholeNumber } from '../../faces/cli/option.js';

@@ -2,7 +2,7 @@
 import type { WorkflowStatusString } from '../../kernel/workflow/status.js';
 import { type Sql, sql, table } from '../../kernel/sql/sql.js';
 import type { Database } from '../../database/database.js';
-import { INTERNAL_QUEUE } from '../../run/rows/lifecycle.js';
+import { INTERNAL_QUEUE } from '../queue/queue.js';
 
 export interface ActivityRange {
   readonly from: number;

@@ -4,7 +4,7 @@ import type { AskedField, TimeRange, WorkflowFilter } from './workflow-query.js'
 import { containsJSON, endOfPrefix, type JSONObject, startsWith } from '../../kernel/sql/matching.js';
 import { oneOf, type Sql, sql, textConstants } from '../../kernel/sql/sql.js';
 import { isParkedWithoutQueue, storedState } from '../parking/parked.sql.js';
-import { INTERNAL_QUEUE } from '../../run/rows/lifecycle.js';
+import { INTERNAL_QUEUE } from '../queue/queue.js';
 import { hasFailed, isListedAsWaiting } from '../../run/rows/states.js';
 
 const VALUE_COLUMNS: Readonly<Record<AskedField, Sql>> = {

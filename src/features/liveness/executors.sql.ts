@@ -3,7 +3,7 @@ import { array, isRecord, nullable, string } from '../../kernel/check/validation
 import { nowMs, type Sql, sql, table } from '../../kernel/sql/sql.js';
 import { TableColumns } from '../../database/columns.js';
 import type { Database, Row } from '../../database/database.js';
-import { INTERNAL_QUEUE } from '../../run/rows/lifecycle.js';
+import { INTERNAL_QUEUE } from '../queue/queue.js';
 import { isOwnerID, ownerID, removal, withOwners } from '../../run/rows/owner-tokens.js';
 
 /** One launch of an engine. */

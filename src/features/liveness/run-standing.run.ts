@@ -3,6 +3,7 @@
 import type { Owned } from '../../run/rows/lifecycle.js';
 import type { Runtime } from '../../run/runtime.js';
 import type { Standing } from './lease.run.js';
+import { findLossReason } from '../../run/loss.js';
 
 /**
  * How old the word of the database may be that a run owns its workflow. Longer where a loss is pushed: a run hears of it
@@ -17,7 +18,6 @@ interface StandingRun extends Owned {
   readonly signal: AbortSignal;
   readonly stopReason: Error | undefined;
   stop(reason: Error): void;
-  findLossReason(): Promise<Error>;
 }
 
 export class RunStanding {
@@ -67,7 +67,7 @@ export class RunStanding {
         standing = lease.standing;
         // After the renewal: no peer finds the lease over until its new end.
         const isOwned = await run.runtime.retrying(() => owners.owns(run), run.signal);
-        if (!isOwned) run.stop(await run.findLossReason());
+        if (!isOwned) run.stop(await findLossReason(run));
       } while (!run.stopReason && lease.isOver);
       this.#settledDoubts = Math.max(this.#settledDoubts, doubts);
       this.#epoch = standing.epoch;

@@ -3,7 +3,7 @@
 // while it waits in memory.
 import type { WorkflowRecord } from '../../kernel/workflow/records.js';
 import { type Sql, sql } from '../../kernel/sql/sql.js';
-import { INTERNAL_QUEUE } from '../../run/rows/lifecycle.js';
+import { INTERNAL_QUEUE } from '../queue/queue.js';
 import { holdsEngineToken, isEngineToken } from '../../run/rows/owner-tokens.js';
 import { unindexed } from '../../run/rows/states.js';
 

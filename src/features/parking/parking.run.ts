@@ -14,6 +14,7 @@ import type { Deadlines } from '../../run/deadlines.js';
 import { defaultPace, isWorthParking, type ParkingPace } from './parking-rule.run.js';
 import type { Run } from '../../run/run.js';
 import type { Runs } from '../../run/runs.js';
+import { findLossReason } from '../../run/loss.js';
 
 export interface ParkingOptions {
   readonly runtime: Runtime;
@@ -215,7 +216,7 @@ export class Parking {
       const isBack = needsSlot
         ? await this.#enqueue(run)
         : await this.#runtime.retrying(() => takeBack(database, run), this.#stopping.signal);
-      if (!isBack) run.stop(await run.findLossReason());
+      if (!isBack) run.stop(await findLossReason(run));
       else this.#options.runs.comeBack(run);
     } catch (error) {
       run.stop(error as Error);

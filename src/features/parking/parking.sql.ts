@@ -13,7 +13,8 @@ import { lock, nowMs, oneOf, rows, type Sql, sql, table } from '../../kernel/sql
 import { TableColumns } from '../../database/columns.js';
 import type { Database, Executor, Row } from '../../database/database.js';
 import { type Ready, toReady } from '../queue/delays.sql.js';
-import { INTERNAL_QUEUE, type Owned } from '../../run/rows/lifecycle.js';
+import { type Owned } from '../../run/rows/lifecycle.js';
+import { INTERNAL_QUEUE } from '../queue/queue.js';
 import { findOwners, type OwnerRow } from '../../run/rows/owners.js';
 import { isPending, isWaiting } from '../../run/rows/states.js';
 import { type AwaitedRow, findAwaited, toWait, waitColumns, waitKey } from './waits.sql.js';

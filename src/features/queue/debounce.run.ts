@@ -1,7 +1,7 @@
 // Debouncing: calls with the same key become one workflow, which runs with the input of the last call once no further
 // call has come for a while.
 import { checkDebounce, debounceID, firstDelayMs, putOff, refusedParams } from './debounce.js';
-import { INTERNAL_QUEUE } from '../../run/rows/lifecycle.js';
+import { INTERNAL_QUEUE } from './queue.js';
 import type { Engine } from '../../run/engine.js';
 import { callersOf, currentContext, isWorkflowCode } from '../../run/ambient.js';
 import type { Handle } from '../../run/handles.js';

@@ -1,9 +1,8 @@
 // The queues that this engine knows, and which of them it serves: queues in the database, which may change while it
 // runs, and in-memory queues of the application.
 import type { DLogger } from '../../kernel/base/log.js';
-import { limitsOf, type QueueLimits, type QueueRecord, UNLIMITED } from './queue.js';
+import { limitsOf, type QueueLimits, type QueueRecord, UNLIMITED, INTERNAL_QUEUE } from './queue.js';
 import type { Database } from '../../database/database.js';
-import { INTERNAL_QUEUE } from '../../run/rows/lifecycle.js';
 import { lookAtQueues, type QueueLook } from './queue-look.sql.js';
 import { listQueues } from './queues.sql.js';
 

@@ -2,7 +2,7 @@
 // nothing. So each waits for a random time first, and drops what an engine of the same ability has claimed by then.
 import type { Clock, Timer } from '../../kernel/base/clock.js';
 import type { Announcement, Claimed, QueueKey } from '../../database/notify/topics.js';
-import { INTERNAL_QUEUE } from '../../run/rows/lifecycle.js';
+import { INTERNAL_QUEUE } from './queue.js';
 
 export interface OffersOptions {
   readonly clock: Clock;

@@ -1,8 +1,7 @@
 // The queue in which a workflow is enqueued to run again: one of the application's, or the internal one.
 import { InvalidQueueError } from '../../kernel/errors/errors.js';
-import { limitsOf } from './queue.js';
+import { limitsOf, INTERNAL_QUEUE } from './queue.js';
 import { nullish, storableName } from '../../kernel/check/validation.js';
-import { INTERNAL_QUEUE } from '../../run/rows/lifecycle.js';
 import { findQueue } from './queues.sql.js';
 import type { Operator } from '../../operator/operator.js';
 

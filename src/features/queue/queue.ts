@@ -16,6 +16,9 @@ import {
   shown,
 } from '../../kernel/check/validation.js';
 
+/** For workflows that are recovered, resumed or forked without a queue of their own. */
+export const INTERNAL_QUEUE = '_dbos_internal_queue';
+
 /** The most workflows that may start in any period of this length. */
 export interface QueueRateLimit {
   readonly limitPerPeriod: number;

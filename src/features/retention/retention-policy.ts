@@ -15,7 +15,7 @@ import {
   type PruneLimits,
 } from '../history/pruning.sql.js';
 import { type AgeCursor, type AgedWorkflow, type AgeRange, listByAge, OLDEST } from './retention.sql.js';
-import { readNow } from '../schedule/schedules.sql.js';
+import { readNow } from '../../database/now.js';
 import type { Operator } from '../../operator/operator.js';
 import { prunePartitionsIfFree } from '../history/partitions.js';
 import { archiveWorkflows } from './archive.js';

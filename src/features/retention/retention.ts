@@ -12,7 +12,7 @@ import {
   listByAge,
   listPayloadsByAge,
 } from './retention.sql.js';
-import { readNow } from '../schedule/schedules.sql.js';
+import { readNow } from '../../database/now.js';
 import { announceChanged } from '../../operator/announcements.js';
 import type { Operator } from '../../operator/operator.js';
 import { walkByAge } from './paced-walk.js';

@@ -3,7 +3,7 @@
 import { enqueuedWorkflow } from '../queue/enqueue.js';
 import { workflowOf } from './schedules.js';
 import { occurrenceID, type ScheduleRecord } from './schedule.js';
-import { INTERNAL_QUEUE } from '../../run/rows/lifecycle.js';
+import { INTERNAL_QUEUE } from '../queue/queue.js';
 import { fireCodeOccurrence, type Fired, type Firing, fireOccurrences } from './schedule-firing.sql.js';
 import type { NewWorkflow } from '../../run/rows/workflows.js';
 import { abortable } from '../../kernel/base/abortable.js';

@@ -1,6 +1,6 @@
 // Schedules in the database. `schedule-firing.ts` fires them.
 import type { ScheduleRecord } from './schedule.js';
-import { lock, nowMs, oneOf, type Sql, sql, table, type Value } from '../../kernel/sql/sql.js';
+import { lock, oneOf, type Sql, sql, table, type Value } from '../../kernel/sql/sql.js';
 import { TableColumns } from '../../database/columns.js';
 import type { Database, Executor, Row } from '../../database/database.js';
 import { lacks } from '../../database/lacking.js';
@@ -140,9 +140,4 @@ export async function findSchedules(database: Database, query: ScheduleQuery): P
   const where = conditions.reduce((all, one) => sql`${all} AND ${one}`, sql`TRUE`);
   const found = await database.read(sql`${selected} WHERE ${where} ORDER BY s.schedule_name`);
   return found.map(toRecord);
-}
-
-export async function readNow(database: Database): Promise<{ readonly now: number }> {
-  const [row] = await database.read(sql`SELECT ${nowMs} AS now`);
-  return { now: Number(row?.['now']) };
 }

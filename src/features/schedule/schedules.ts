@@ -23,16 +23,16 @@ import {
   string,
 } from '../../kernel/check/validation.js';
 import type { Executor } from '../../database/database.js';
-import { INTERNAL_QUEUE } from '../../run/rows/lifecycle.js';
+import { INTERNAL_QUEUE } from '../queue/queue.js';
 import {
   deleteSchedule as deleteRow,
   findSchedules,
   insertSchedule,
   lockSchedule,
-  readNow,
   setScheduleStatus,
   updateSchedule as updateRow,
 } from './schedules.sql.js';
+import { readNow } from '../../database/now.js';
 import { insertIfFree, insertWorkflows, type NewWorkflow } from '../../run/rows/workflows.js';
 import { readable } from '../listing/status.js';
 import { enqueuedWorkflow } from '../queue/enqueue.js';

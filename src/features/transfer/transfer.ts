@@ -4,7 +4,7 @@ import { importCreator } from '../../kernel/workflow/creator.js';
 import { WorkflowImportError } from '../../kernel/errors/errors.js';
 import { boolean, nullish, oneOf, optional, record } from '../../kernel/check/validation.js';
 import { hasEnded } from '../../kernel/workflow/status.js';
-import { INTERNAL_QUEUE } from '../../run/rows/lifecycle.js';
+import { INTERNAL_QUEUE } from '../queue/queue.js';
 import { findTrees, readTransferred, type Transferred, type TransferredRow, writeTransferred } from './transfer.sql.js';
 import { type ExportedWorkflow, type ExportSource, fromExported, readSource, toExported } from './export-format.js';
 import { findWorkflowPage, type GetWorkflowsInput } from '../listing/listing.js';

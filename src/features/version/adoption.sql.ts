@@ -4,7 +4,8 @@
 import { lock, nowMs, oneOf, type Sql, sql, table } from '../../kernel/sql/sql.js';
 import type { Database } from '../../database/database.js';
 import { isParked } from '../parking/parked.sql.js';
-import { INTERNAL_QUEUE, unparked } from '../../run/rows/lifecycle.js';
+import { unparked } from '../../run/rows/lifecycle.js';
+import { INTERNAL_QUEUE } from '../queue/queue.js';
 import { holdsEngineToken } from '../../run/rows/owner-tokens.js';
 import { isActive, unindexed } from '../../run/rows/states.js';
 

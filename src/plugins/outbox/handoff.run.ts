@@ -6,7 +6,7 @@ import type { DLogger } from '../../kernel/base/log.js';
 import { type BulkMessage, checkMessage, encodeMessage, keyOfMessage } from '../../features/message/messages.js';
 import type { Executor, Reader } from '../../database/database.js';
 import { insertMessages, judgeMessages, type NewMessage } from '../../features/message/messages.sql.js';
-import { INTERNAL_QUEUE } from '../../run/rows/lifecycle.js';
+import { INTERNAL_QUEUE } from '../../features/queue/queue.js';
 import { findPausedQueues } from '../../features/queue/queues.sql.js';
 import { insertWorkflows } from '../../run/rows/workflows.js';
 import { foreignDialect, foreignExecutor } from '../../database/transactions/foreign-executor.js';

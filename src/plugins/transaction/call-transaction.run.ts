@@ -16,6 +16,7 @@ import { type ActiveStep, elsewhere, type KeptOutcome, perform } from '../../run
 import type { Run } from '../../run/run.js';
 import type { DataSourceTransactionHandler } from './data-source-handler.run.js';
 import { TransactionStep } from './transaction-step.run.js';
+import { findLossReason, isOwner } from '../../run/loss.js';
 
 /** Our own handler. Unlike those of plugins, it runs steps and says where their outcome is durable. */
 export interface StepTransactionHandler extends DataSourceTransactionHandler {
@@ -176,8 +177,8 @@ async function invokeOwned(run: Run, invokeIt: () => Promise<unknown>): Promise<
   } catch (error) {
     if (!(error instanceof DBOSWorkflowConflictError)) throw error;
     run.check();
-    if ((await run.checkOwnership()) === 'owned') return invokeIt();
-    run.stop(await run.findLossReason());
+    if (await isOwner(run)) return invokeIt();
+    run.stop(await findLossReason(run));
     throw error;
   }
 }

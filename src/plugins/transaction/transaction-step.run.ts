@@ -10,6 +10,7 @@ import { joinedCheckpoint, type Query, type Rendered } from '../../database/tran
 import type { Runtime } from '../../run/runtime.js';
 import type { Transactions } from './transactions.run.js';
 import { type ActiveStep, replayOutcome, type StepOutcome } from '../../run/perform.js';
+import { findLossReason } from '../../run/loss.js';
 
 export class TransactionStep {
   readonly workflowID: string;
@@ -61,7 +62,7 @@ export class TransactionStep {
     const { run } = this.#step;
     run.check();
     if (await run.runtime.owners.owns(run)) return;
-    run.stop(await run.findLossReason());
+    run.stop(await findLossReason(run));
     run.check();
   }
 
@@ -170,7 +171,7 @@ export class JoinedCheckpoint {
     const handedBack = await run.runtime.retrying(() => handBack(database, [run]));
     bus.publishAll(topics.work, handedBack);
     logger.warn(`Workflow "${run.workflowID}" goes back to its last checkpoint: the database has lost a later one.`);
-    run.stop(await run.findLossReason());
+    run.stop(await findLossReason(run));
     run.check();
   }
 }

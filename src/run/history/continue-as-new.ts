@@ -8,6 +8,7 @@ import { topics } from '../../database/notify/topics.js';
 import { continueIfOwned } from '../rows/continuation.js';
 import { workflowCode } from '../operation.js';
 import type { Run } from '../run.js';
+import { findLossReason } from '../loss.js';
 
 /** Ends this run. Its promise rejects, and every further operation throws. */
 export async function continueAsNew(args: unknown[]): Promise<never> {
@@ -20,7 +21,7 @@ export async function continueAsNew(args: unknown[]): Promise<never> {
   const creator = continuedCreator(run.creator, newID());
   const continuation = { workflowID, owner, creator, inputs: text, serialization };
   const isContinued = await runtime.retrying(() => continueIfOwned(runtime.database, continuation), run.signal);
-  const reason = isContinued ? new DBOSWorkflowConflictError(workflowID) : await run.findLossReason();
+  const reason = isContinued ? new DBOSWorkflowConflictError(workflowID) : await findLossReason(run);
   run.stop(reason);
   if (isContinued) runtime.bus.publish(topics.work, { queueName, partitionKey });
   throw reason;

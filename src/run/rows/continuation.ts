@@ -1,7 +1,8 @@
 // Starts a workflow again under its ID, with new arguments and without a history.
 import { nowMs, sql, table } from '../../kernel/sql/sql.js';
 import type { Database } from '../../database/database.js';
-import { INTERNAL_QUEUE, type Owned } from './lifecycle.js';
+import { type Owned } from './lifecycle.js';
+import { INTERNAL_QUEUE } from '../../features/queue/queue.js';
 import { isPending } from './states.js';
 
 export interface Continuation extends Owned {

@@ -1,5 +1,6 @@
 // State changes made to workflows from outside their run: cancel, resume, recover, dead-letter. Each is one guarded
 // statement that returns what it changed.
+import { INTERNAL_QUEUE } from '../../features/queue/queue.js';
 import { DBOSNonExistentWorkflowError, InvalidQueueError } from '../../kernel/errors/errors.js';
 import { hasOutcome, type WorkflowStatusString } from '../../kernel/workflow/status.js';
 import { lock, nowMs, oneOf, searchableNowMs, type Sql, sql, table } from '../../kernel/sql/sql.js';
@@ -16,9 +17,6 @@ import {
   removal,
 } from './owner-tokens.js';
 import { isActive, isCancellable, isEnqueued, isPending, isUnfinished, unindexed } from './states.js';
-
-/** For workflows that are recovered, resumed or forked without a queue of their own. */
-export const INTERNAL_QUEUE = '_dbos_internal_queue';
 
 const workflows = table('workflow_status');
 const isStillActive = unindexed(isActive());

@@ -3,7 +3,7 @@ import { getAllEvents, getAllNotifications, getAllStreamEntries } from '../../..
 import { registerQueue } from '../../../src/features/queue/queues.js';
 import { rewindWorkflow } from '../../../src/features/lifecycle/rewind.js';
 import { sql, table } from '../../../src/kernel/sql/sql.js';
-import { INTERNAL_QUEUE } from '../../../src/run/rows/lifecycle.js';
+import { INTERNAL_QUEUE } from '../../../src/features/queue/queue.js';
 import { loadSteps } from '../../../src/run/rows/steps.js';
 import { findStreamEnds } from '../../../src/features/message/streams.sql.js';
 import { findWorkflows } from '../../../src/run/rows/workflows.js';

@@ -10,7 +10,7 @@ import { rewindWorkflow } from '../../../src/features/lifecycle/rewind.js';
 import { StatusString, TRANSITIONS, type WorkflowStatusString } from '../../../src/kernel/workflow/status.js';
 import { sql, table } from '../../../src/kernel/sql/sql.js';
 import type { Database } from '../../../src/database/database.js';
-import { INTERNAL_QUEUE } from '../../../src/run/rows/lifecycle.js';
+import { INTERNAL_QUEUE } from '../../../src/features/queue/queue.js';
 import { findWorkflows, insertWorkflows } from '../../../src/run/rows/workflows.js';
 import { forEachDialect } from '../../rig/dialects.js';
 import { operatorOn } from '../../rig/operators.js';

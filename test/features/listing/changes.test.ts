@@ -7,7 +7,7 @@ import type { Database } from '../../../src/database/database.js';
 import { findParked } from '../../../src/features/parking/waits.sql.js';
 import { countClaimed } from '../../../src/features/queue/claim-rate.sql.js';
 import { countQueues, countUnqueued } from '../../../src/features/queue/queue-stats.sql.js';
-import { INTERNAL_QUEUE } from '../../../src/run/rows/lifecycle.js';
+import { INTERNAL_QUEUE } from '../../../src/features/queue/queue.js';
 import { forEachDialect, type TestDialect } from '../../rig/dialects.js';
 import { explain } from '../../rig/plans.js';
 

@@ -12,12 +12,12 @@ import {
   deadLetterFatal,
   deadLetterIfOwned,
   handBack,
-  INTERNAL_QUEUE,
   msToNextDeadline,
   recoverExecutor,
   recoverIncarnation,
   resumeWorkflows,
 } from '../../../src/run/rows/lifecycle.js';
+import { INTERNAL_QUEUE } from '../../../src/features/queue/queue.js';
 import { findWorkflows, insertWorkflows, type NewWorkflow } from '../../../src/run/rows/workflows.js';
 import { forEachDialect } from '../../rig/dialects.js';
 import { newWorkflow } from '../../rig/records.js';

@@ -9,7 +9,7 @@ import { Throttle } from '../../../kernel/base/throttle.js';
 import { DatabaseClosedError } from '../../../kernel/errors/errors.js';
 import { type ChangedWorkflow, findChangedWorkflows } from '../../../features/listing/changes.sql.js';
 import { findPausedQueues, listQueues } from '../../../features/queue/queues.sql.js';
-import { readNow } from '../../../features/schedule/schedules.sql.js';
+import { readNow } from '../../../database/now.js';
 import { topics } from '../../../database/notify/topics.js';
 import type { AdminSource, StoreOperator } from '../source.js';
 import { type QueueView, viewQueue } from '../../../features/queue/queue-view.http.js';

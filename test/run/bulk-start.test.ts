@@ -126,7 +126,6 @@ forEachDialect((dialect) => {
       ['a bad delay', { args: [], enqueueOptions: { delaySeconds: -1 } }, 'INVALID_ARGUMENT'],
       ['a bad timeout', { args: [], timeoutMS: NaN }, 'INVALID_ARGUMENT'],
       ['bad attributes', { args: [], workflowAttributes: [] as never }, 'INVALID_ARGUMENT'],
-      ['an empty ID', { args: [], workflowID: '' }, 'INVALID_ARGUMENT'],
       ['a partitioned queue without a key', { args: [], queueName: 'parts' }, 'INVALID_QUEUE'],
     ])('with %s enqueues nothing', async (_, bad, code) => {
       const { DBOS, echo, enqueue } = await setup();

@@ -126,11 +126,13 @@ forEachDialect((dialect) => {
       const waiting = await client.enqueue({ workflowName: 'workflow', queueName: 'nowhere' });
       const retrieved = DBOS.retrieveWorkflow(waiting.workflowID);
       const enqueued = await DBOS.startWorkflow(workflow, { queueName: 'nowhere' })('x');
+      const ended = await DBOS.startWorkflow(workflow)('y');
+      await ended.getResult();
       const failures = [waiting.getResult(), retrieved.getResult(), client.getResult(waiting.workflowID)].map(
         failureOf,
       );
-      // They have looked when a later look of the same process has ended.
-      for (const one of [client, DBOS]) await one.getResult(enqueued.workflowID, 0.001);
+      // They have looked when a later look of the same process has found something.
+      for (const one of [client, DBOS]) await one.getResult(ended.workflowID);
 
       await DBOS.deleteWorkflows([waiting.workflowID, enqueued.workflowID]);
 

@@ -72,7 +72,7 @@ forEachDialect((dialect) => {
       const scene = await setScene(dialect);
       await scene.withDatabase(addOld);
 
-      const { wasKilled } = await play(scene, { label: 'collect', number: 3, moment }, [
+      const { wasKilled } = await play(scene, { label: TRANSACTION, number: 4, moment }, [
         { do: 'launch' },
         { do: 'collect', batchSize: 20 },
       ]);

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { watchErrors, withBrowser } from '../rig/browser.js';
 import { forEachDialect, onlyOn } from '../rig/dialects.js';
+import { until } from '../rig/manual-clock.js';
 import { confirm, HOSTILE, setup, TIMEOUT } from './scene.js';
 
 withBrowser((browser) => {
@@ -69,6 +70,7 @@ withBrowser((browser) => {
     test('a parked workflow says what it waits for', { timeout: TIMEOUT }, async () => {
       const { DBOS, ui, workflows } = await setup(dialect, { isOpen: true }, { parkAfterMs: 50 });
       await DBOS.startWorkflow(workflows.approve, { workflowID: 'w' })();
+      await until(async () => (await DBOS.getWorkflowStatus('w'))?.waitingFor !== undefined);
       const page = await browser.open(`${ui}/workflows`);
       const row = page.locator('[data-id="w"]');
 

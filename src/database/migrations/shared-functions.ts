@@ -4,14 +4,14 @@ import { DatabaseAccessError, DatabaseStatementError } from '../../kernel/errors
 import type { Database } from '../database.js';
 import { POSTGRES_EVERSTEP_MIGRATIONS } from './embedded.js';
 import { marked } from './other-library.js';
-import { latestVersion, renderMigration, tracksOf } from './plan.js';
+import { latestVersion, renderMigration, splitStatements, tracksOf } from './plan.js';
 import type { CodeOptions, FoundCode } from './stored-code.js';
 
-/** What only our form of a function contains, and the migration that has it. In the order in which to run them. */
+/** What only our form of a function contains. */
 const OURS = [
-  { name: 'notifications_function', mark: 'everstep.quiet', migration: 4 },
-  { name: 'send_message', mark: 'Earlier versions of this function stored the key alone', migration: 10 },
-  { name: 'enqueue_workflow', mark: 'everstep_queues', migration: 15 },
+  { name: 'notifications_function', mark: 'everstep.quiet' },
+  { name: 'send_message', mark: 'Earlier versions of this function stored the key alone' },
+  { name: 'enqueue_workflow', mark: 'everstep_queues' },
 ] as const;
 
 /** Defines those functions again that another library has replaced, unless its version is later than ours. */
@@ -23,13 +23,15 @@ export async function restoreFunctions(
   if (versions[0] > latestVersion(tracksOf('postgres')[0])) return;
   const replaced = findReplaced(found);
   if (replaced.length === 0) return;
-  const numbers = new Set<number>(OURS.filter(({ name }) => replaced.includes(name)).map(({ migration }) => migration));
   const options = { schema, useListenNotify: true, isOnline: true };
-  const scripts = POSTGRES_EVERSTEP_MIGRATIONS.filter(({ number }) => number >= Math.min(...numbers))
-    .filter(({ number }) => OURS.some(({ migration }) => migration === number))
-    .map((migration) => renderMigration(migration, options));
+  const definitions = POSTGRES_EVERSTEP_MIGRATIONS.flatMap((migration) =>
+    splitStatements(renderMigration(migration, options)).filter((statement) =>
+      replaced.some((name) => new RegExp(`^CREATE OR REPLACE FUNCTION .*\\.${name}\\(`, 'm').test(statement)),
+    ),
+  );
+  const script = marked(definitions.map((definition) => `${definition};`).join('\n'));
   try {
-    await database.exclusive((connection) => connection.transaction((tx) => tx.script(marked(scripts.join('\n')))));
+    await database.exclusive((connection) => connection.transaction((tx) => tx.script(script)));
   } catch (error) {
     if (!(error instanceof DatabaseAccessError || error instanceof DatabaseStatementError)) throw error;
     // Theirs work, too: what SQL enqueues is found later, and messages notify inside their commit.

@@ -95,9 +95,11 @@ async function expectRun(scene: Scene, victim?: Worker): Promise<void> {
     return [...tables.workflows.values()].every(({ status }) => status === 'SUCCESS');
   };
   await until('all have run', haveAllRun, {});
-  // The next occurrence may have come meanwhile.
-  const lines = scene.journal.read().filter((line) => !('workflowID' in line) || tables.workflows.has(line.workflowID));
-  expectAllDone(tables, lines);
+  // The next occurrence may have come meanwhile, also between the reading of workflows and that of steps.
+  const { workflows } = tables;
+  const lines = scene.journal.read().filter((line) => !('workflowID' in line) || workflows.has(line.workflowID));
+  const steps = new Map([...tables.steps].filter(([, { workflowID }]) => workflows.has(workflowID)));
+  expectAllDone({ workflows, steps }, lines);
   const runs = linesOf(lines, 'run').filter(({ pid }) => pid !== victim?.pid);
   expect(new Set(runs.map(({ workflowID }) => workflowID)).size).toBe(runs.length);
 }

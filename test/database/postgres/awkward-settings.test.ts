@@ -2,6 +2,7 @@
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { internals } from '../../../src/kernel/base/internals.js';
+import { createDBOS } from '../../../src/faces/library/dbos.js';
 import { NodePostgresDataSource } from '../../../src/plugins/transaction/adapters/node-postgres.js';
 import { DatabaseAccessError } from '../../../src/kernel/errors/database-errors.js';
 import { OutboxDatabase } from '../../../src/plugins/outbox/database.js';
@@ -156,7 +157,7 @@ onlyOn('postgres', (dialect) => {
 
   test('transactions of an outbox are read committed', async () => {
     const url = await createAwkward(AWKWARD);
-    const source = new NodePostgresDataSource('app', { connectionString: url });
+    const source = new NodePostgresDataSource('app', { connectionString: url }, { owner: createDBOS() });
     const { driver } = source[internals];
     await driver.open();
     onTestFinished(() => driver.close());
